@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../loops/sweep-loop.ts';
 import { archiveStream, copyToArchive, type ArchiveStreamOptions } from './archive.ts';
 import type { Bus, GroupDefinition, Trimmed } from './bus.ts';
 import type { ColdStorage } from './cold-storage.ts';
@@ -182,7 +182,7 @@ export function startBusSweeper(bus: Bus, options: BusSweeperOptions = {}): Asyn
   const { everyMs = 60_000, archiveEveryMs = 86_400_000 } = options;
   const { clock = systemClock, observer = silentObserver } = options;
   let drainedAtMs = Number.NEGATIVE_INFINITY;
-  return repeatWork(
+  return sweepLoop(
     async (signal) => {
       const skipsArchivers = clock.now() - drainedAtMs < archiveEveryMs;
       if (!skipsArchivers) drainedAtMs = clock.now();

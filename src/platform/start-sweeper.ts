@@ -2,7 +2,7 @@
 
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../loops/sweep-loop.ts';
 
 interface SweeperOptions {
   /** The name in log lines. */
@@ -36,7 +36,7 @@ export async function startSweeper({
     }
   }
 
-  return repeatWork(sweepAll, {
+  return sweepLoop(sweepAll, {
     everyMs,
     clock,
     onFailure: (err) => observer.log?.warn({ what, err }, 'sweep failed'),

@@ -2,9 +2,8 @@
 // otherwise rebuilds the entries of this process's shards from the saga streams.
 
 import type { Clock } from '../foundation/clock.ts';
-import { hasCode } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../loops/sweep-loop.ts';
 import type { EventStore } from '../store/event-store.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { sagaLimits, type Saga } from './saga.ts';
@@ -26,7 +25,6 @@ export interface KeepSagaIndexOptions {
 
 export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
   const { saga, upkeep, clock, observer, pollMs } = options;
-  let isFailing = false;
 
   async function rebuildIncomplete(signal: AbortSignal): Promise<void> {
     const shards = options.shards();
@@ -41,22 +39,11 @@ export function keepSagaIndex(options: KeepSagaIndexOptions): AsyncDisposable {
     observer.log?.info({ ...fields, sagas }, 'saga index rebuilt');
   }
 
-  return repeatWork(
-    async (signal) => {
-      await rebuildIncomplete(signal);
-      isFailing = false;
-    },
-    {
-      everyMs: pollMs,
-      clock,
-      onFailure(err, stop) {
-        if (hasCode(err, 'STORE_CLOSED')) return stop();
-        // Log only the first of consecutive failures.
-        if (!isFailing) observer.log?.warn({ saga: saga.category, err }, 'saga index unavailable');
-        isFailing = true;
-      },
-    },
-  );
+  return sweepLoop(rebuildIncomplete, {
+    everyMs: pollMs,
+    clock,
+    onFailure: (err) => observer.log?.warn({ saga: saga.category, err }, 'saga index unavailable'),
+  });
 }
 
 /** Concurrent changes are written by the handler of their event. Returns the number of sagas. */

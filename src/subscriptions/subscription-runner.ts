@@ -11,7 +11,7 @@ import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Position } from '../store/position.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './rules/decide-shards.ts';
-import { slept } from './run/deadline.ts';
+import { slept } from '../foundation/async/slept.ts';
 import { createOwnedShards } from './run/owned-shards.ts';
 import { createProgressWaiters } from './run/progress-waiters.ts';
 import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
@@ -120,7 +120,6 @@ export function createSubscriptionRunner<Transaction>(
   const heartbeatMs = Math.max(1, Math.floor(leaseMs / 3));
   const waiters = createProgressWaiters(clock, pollMs);
   let paused = false;
-  let isStopping = false;
   let isNotifying = false;
   /** Number of progress reports of this process's shards. */
   let steps = 0;
@@ -224,7 +223,7 @@ export function createSubscriptionRunner<Transaction>(
     while (!end.aborted) {
       let waitMs = heartbeatMs;
       try {
-        waitMs = await balanceShards();
+        waitMs = await balanceShards(end);
         isUnavailable = false;
       } catch (err) {
         // Log once per outage.
@@ -236,12 +235,9 @@ export function createSubscriptionRunner<Transaction>(
   }
 
   /** Returns the time until the next check. */
-  async function balanceShards(): Promise<number> {
-    // Renew first, so that no slow step costs a lease.
-    await owned.renew();
+  async function balanceShards(end: AbortSignal): Promise<number> {
     const state = await storage.checkpoints.get(name);
     paused = state?.paused ?? false;
-    if (isStopping) return heartbeatMs;
     if (paused) {
       // Keep the leases until the running handlers finish.
       if (owned.shards.length > 0) void owned.release(owned.shards).then(wake, wake);
@@ -253,7 +249,7 @@ export function createSubscriptionRunner<Transaction>(
     const decision = decideShards({ shards, self: worker, workers, leases });
     void owned.release(decision.release).then(wake, wake);
     for (const shard of decision.acquire) {
-      if (isStopping) break;
+      if (end.aborted) break;
       await owned.acquire(shard);
     }
     await reportLag();
@@ -287,7 +283,6 @@ export function createSubscriptionRunner<Transaction>(
   }
 
   async function start(): Promise<void> {
-    isStopping = false;
     const state = await storage.checkpoints.open(name, shards, subscription.filter);
     if (state.shards !== shards) {
       throw new MillraceError(
@@ -301,10 +296,8 @@ export function createSubscriptionRunner<Transaction>(
   }
 
   async function stop(): Promise<void> {
-    isStopping = true;
-    // Keep the leases until the last handler finishes.
-    await owned.release(owned.shards);
     managing?.end.abort();
+    await owned.release(owned.shards);
     await managing?.done;
     managing = undefined;
     // A shard may have been acquired while the first ones were released.
@@ -368,6 +361,8 @@ export function createSubscriptionRunner<Transaction>(
       },
       async reset(to) {
         await admin.reset(name, { evenIfRunning: true, to });
+        // The shards of this process notice at once that the reset took their leases.
+        await owned.renew();
         wake();
       },
       poll() {

@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { repeatWork } from '../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../loops/sweep-loop.ts';
 import type { AttachmentStore } from './file-attachments.ts';
 import { buildMessage, changeMessage, pollRequest, type MessageFacts } from './build-message.ts';
 import { detectContentType } from './detect-content-type.ts';
@@ -152,7 +152,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   if (attachments !== undefined) {
     const onFailure = (err: unknown): void =>
       observer.log?.warn({ err }, 'attachment sweep failed');
-    all.use(repeatWork(() => attachments.sweep(), { everyMs: sweepMs, clock, onFailure }));
+    all.use(sweepLoop(() => attachments.sweep(), { everyMs: sweepMs, clock, onFailure }));
   }
   const published = createMessageRate(clock);
 

@@ -2,7 +2,7 @@
 
 import { systemClock } from '../foundation/clock.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { slept } from '../subscriptions/run/deadline.ts';
+import { slept } from '../foundation/async/slept.ts';
 import { subscription, type Subscription } from '../subscriptions/subscription.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 

@@ -1,5 +1,6 @@
 // The event store in KurrentDB (EventStoreDB), through its official client.
 
+import { withinTime } from '../../foundation/async/within-time.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
@@ -32,6 +33,8 @@ export interface KurrentdbEventStore extends EventStore {
   consume(options: ConsumeOptions): AsyncIterable<Delivery>;
 }
 
+const openMsMax = 5_000;
+
 export async function kurrentdbEventStore(
   target: string | Client,
   options: KurrentOptions = {},
@@ -49,7 +52,12 @@ export async function kurrentdbEventStore(
   const connection = await connectKurrentdb(target, onFailure);
   let multiStreamAppend: boolean;
   try {
-    multiStreamAppend = await connection.request(hasMultiStreamAppend);
+    // The client has no limit for a server that accepts the connection and does not respond.
+    const late = (): never => {
+      throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
+    };
+    const opening = connection.request(hasMultiStreamAppend);
+    multiStreamAppend = await withinTime(opening, { ms: openMsMax, late });
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;

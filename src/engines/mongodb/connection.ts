@@ -52,7 +52,7 @@ function clientOf(Client: typeof MongoClient, url: string, connectionsMax: numbe
       clientUrl(url, {
         appName: 'millrace',
         maxPoolSize: String(connectionsMax),
-        serverSelectionTimeoutMS: '10000',
+        serverSelectionTimeoutMS: '5000',
       }),
     );
   } catch (error) {

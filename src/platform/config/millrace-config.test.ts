@@ -62,7 +62,7 @@ test('a file is found, read, and checked', async () => {
     await writeFile(join(cwd, 'millrace.config.mjs'), 'export default { server: { port: 7 } }');
     assert.equal((await loadConfig({ cwd, env: {} })).server?.port, 7);
     await writeFile(join(cwd, 'a.mjs'), 'export default { servr: {} }');
-    await assert.rejects(load('a.mjs'), /did you mean 'server'/);
+    await assert.rejects(load('a.mjs'), /Unknown setting "servr". Did you mean "server"\?/);
     await writeFile(join(cwd, 'b.mjs'), 'export const config = {}');
     await assert.rejects(load('b.mjs'), /no default export/);
     await writeFile(join(cwd, 'c.mjs'), 'throw new Error("broken")');

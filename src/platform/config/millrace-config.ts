@@ -4,11 +4,11 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { closest } from '../../foundation/closest.ts';
 import type { RateLimit } from '../../delivery/rate-limit.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform, PlatformConfig } from '../create-platform.ts';
 import { archiveKeysOf } from '../engines/open-cold-storage.ts';
+import { checkSettings } from './check-settings.ts';
 import type { NotifySettings } from './notify-settings.ts';
 import { readOutboxEnvironment } from './outbox-environment.ts';
 import { localUrlDefault, storeUrlDefault, type EngineUrls } from '../engines/resolve-roles.ts';
@@ -68,30 +68,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const fileNames = ['millrace.config.ts', 'millrace.config.js', 'millrace.config.mjs'];
 const taskFileNames = ['millrace.tasks.yaml', 'tasks.yaml'];
-const fields = [
-  'busArchive',
-  'busArchiveKeys',
-  'busRetention',
-  'dispatcher',
-  'drainMs',
-  'engines',
-  'isProduction',
-  'leaseMs',
-  'localUrl',
-  'migrate',
-  'modules',
-  'notify',
-  'outboxRetentionMs',
-  'payloadBytesMax',
-  'roles',
-  'samples',
-  'server',
-  'taskSweepEveryMs',
-  'taskTypes',
-  'taskTypesFile',
-  'traceRetentionMs',
-  'traces',
-];
 
 /**
  * Types a configuration: the default export of `millrace.config.ts`.
@@ -148,11 +124,8 @@ async function readFile(path: string): Promise<MillraceConfig> {
   if (typeof config !== 'object' || config === null) {
     throw invalid('config', `${path} has no default export: export default defineConfig({ … })`);
   }
-  const unknown = Object.keys(config).find((name) => !fields.includes(name));
-  if (unknown === undefined) return config;
-  const near = closest(unknown, fields);
-  const hint = near === undefined ? `there are ${fields.join(', ')}` : `did you mean '${near}'?`;
-  throw invalid(unknown, `${path}: unknown field '${unknown}': ${hint}`);
+  checkSettings(config, path);
+  return config;
 }
 
 /** Pure: the environment has precedence over the file. */

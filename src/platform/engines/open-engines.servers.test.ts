@@ -51,3 +51,22 @@ test('store and outbox of one PostgreSQL database share a handle and commit toge
   const { database } = await set.open('subscriptions');
   assert.ok(database !== undefined && database === (await set.open('outbox')).database);
 });
+
+test('a PostgreSQL schema of a newer version is rejected, whichever role is opened', async () => {
+  const { url } = await sharedPostgres();
+  const { default: pg } = await import('pg');
+  for (const [role, schema] of [
+    ['store', 'millrace'],
+    ['outbox', 'core_outbox'],
+  ] as const) {
+    await (await openRole(url, role))[Symbol.asyncDispose]();
+    const client = new pg.Client(url);
+    await client.connect();
+    await client.query(`insert into ${schema}.migrations (number, title) values (999, 'tomorrow')`);
+    await client.end();
+    await assert.rejects(
+      openRole(url, role),
+      (error) => hasCode(error, 'CONFIG_INVALID') && /newer version/.test(error.message),
+    );
+  }
+});

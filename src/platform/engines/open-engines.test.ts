@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -114,6 +115,20 @@ test('an unreachable server is reported without the password', async () => {
       !JSON.stringify(error).includes('hunter2') &&
       !error.message.includes('hunter2'),
   );
+});
+
+test('a file of a newer version is rejected, whichever role is opened', async () => {
+  const path = join(folder, 'newer.db');
+  const database = new DatabaseSync(path);
+  database.exec('pragma user_version = 999');
+  database.close();
+  for (const role of ['store', 'outbox', 'bus', 'tasks', 'traces'] as const) {
+    await assert.rejects(
+      openRole(`sqlite:${path}`, role),
+      (error) => hasCode(error, 'CONFIG_INVALID') && /newer version/.test(error.message),
+      role,
+    );
+  }
 });
 
 test('a schema name that needs quotes is rejected before a query is sent', async () => {

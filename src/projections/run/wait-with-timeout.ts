@@ -2,7 +2,7 @@
 
 import { aborted, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { slept } from '../../subscriptions/run/deadline.ts';
+import { slept } from '../../foundation/async/slept.ts';
 import { projectionLimits } from '../projection.ts';
 
 export interface WaitOptions {

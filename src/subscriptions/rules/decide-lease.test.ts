@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideAcquire, decideRenew, isLeaseValid, type LeaseRow } from './decide-lease.ts';
+import { decideAcquire, decideRenew, type LeaseRow } from './decide-lease.ts';
 
 const ttlMs = 1_000;
 
@@ -31,11 +31,6 @@ test('an expired lease goes to another owner with a higher token, and its last o
 test('an owner can renew an expired lease that no process acquired', () => {
   const old: LeaseRow = { owner: 'a', token: 7, expiresAtMs: 1_000 };
   assert.equal(decideRenew(old, { token: 7, nowMs: 5_000, ttlMs })?.expiresAtMs, 6_000);
-});
-
-test('the owner counts the lease from its request', () => {
-  assert.ok(isLeaseValid({ requestedAtMs: 0, ttlMs }, 999));
-  assert.ok(!isLeaseValid({ requestedAtMs: 0, ttlMs }, 1_000));
 });
 
 test('over any history, at most one token is the newest and tokens only grow', () => {

@@ -44,11 +44,3 @@ export function decideRenew(
   if (current?.token !== token || current.expiresAtMs === releasedAtMs) return undefined;
   return { ...current, expiresAtMs: nowMs + ttlMs };
 }
-
-/** Whether the owner can rely on its lease. Counts from the request, because the response may be slow. */
-export function isLeaseValid(
-  lease: { readonly requestedAtMs: number; readonly ttlMs: number },
-  nowMs: number,
-): boolean {
-  return nowMs < lease.requestedAtMs + lease.ttlMs;
-}

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../foundation/clock.ts';
 import type { Position } from '../../store/position.ts';
-import { slept } from './deadline.ts';
+import { slept } from '../../foundation/async/slept.ts';
 
 export interface CheckpointWriterOptions {
   readonly clock: Clock;

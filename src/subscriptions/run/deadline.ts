@@ -1,5 +1,6 @@
 // The time limit of a lane's handler: one timer for many calls, because most calls end long before it.
 
+import { slept } from '../../foundation/async/slept.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 
@@ -48,12 +49,4 @@ export function createDeadline(clock: Clock, timeoutMs: number, signal: AbortSig
         );
       }),
   };
-}
-
-/** Returns false if the signal fired first. */
-export function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
-  return clock.sleep(Math.max(0, ms), signal).then(
-    () => true,
-    () => false,
-  );
 }

@@ -8,7 +8,8 @@ import { withAttempt, type Attempt } from '../dead-letter.ts';
 import { decideRetry } from '../rules/decide-retry.ts';
 import { laneOf } from '../rules/lane-of.ts';
 import type { Subscription } from '../subscription.ts';
-import { createDeadline, slept, type Deadline } from './deadline.ts';
+import { slept } from '../../foundation/async/slept.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
 import type { HandlerCalls } from './handler-call.ts';
 import type { ParkedStreams } from './parked-streams.ts';
 

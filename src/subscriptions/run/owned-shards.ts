@@ -4,26 +4,23 @@ import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { IdSource } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { holdLease, type HeldLease } from '../../loops/hold-lease.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Position } from '../../store/position.ts';
-import { isLeaseValid } from '../rules/decide-lease.ts';
 import { subscriptionLimits } from '../subscription-limits.ts';
 import {
   leaseLost,
   type AddedDeadLetter,
-  type Fence,
+  type ShardKey,
   type SubscriptionStorage,
 } from '../subscription-storage.ts';
 import type { Subscription } from '../subscription.ts';
-import { slept } from './deadline.ts';
 import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
 import { createSharedFeed } from './shared-feed.ts';
 
 interface Owned {
-  readonly fence: Fence;
+  readonly lease: HeldLease<ShardKey>;
   readonly runner: ShardRunner;
-  readonly ending: AbortController;
-  requestedAtMs: number;
   releasing: Promise<void> | undefined;
 }
 
@@ -46,6 +43,7 @@ export interface OwnedShardsOptions<Transaction> {
 export interface OwnedShards {
   readonly shards: readonly number[];
   acquire(shard: number): Promise<void>;
+  /** Renews now, to learn of lost shards. */
   renew(): Promise<void>;
   /** Waits for running handlers, writes the checkpoint and releases the lease. */
   release(shards: readonly number[]): Promise<void>;
@@ -58,7 +56,6 @@ export function createOwnedShards<Transaction>(
   options: OwnedShardsOptions<Transaction>,
 ): OwnedShards {
   const { store, storage, subscription, clock, observer, worker, leaseMs } = options;
-  const { leases } = storage;
   const { name } = subscription;
   const feed = createSharedFeed({
     store,
@@ -72,47 +69,33 @@ export function createOwnedShards<Transaction>(
 
   async function acquire(shard: number): Promise<void> {
     if (owned.has(shard) || (restartAtMs.get(shard) ?? 0) > clock.now()) return;
-    const requestedAtMs = clock.now();
-    const key = { subscription: name, shard };
-    const lease = await leases.acquire(key, worker, leaseMs);
+    const lease = await holdLease<ShardKey>(storage.leases, {
+      key: { subscription: name, shard },
+      owner: worker,
+      ttlMs: leaseMs,
+      clock,
+      observer,
+      onLost: (fence) => owned.get(shard)?.runner.abandon(leaseLost(fence)),
+    });
     if (lease.kind === 'held') return;
-    const fence = { ...key, token: lease.token };
+    const { fence } = lease;
     const runner = runShard({ ...options, feed, fence });
-    const each: Owned = {
-      fence,
-      runner,
-      ending: new AbortController(),
-      requestedAtMs,
-      releasing: undefined,
-    };
+    const each: Owned = { lease, runner, releasing: undefined };
     owned.set(shard, each);
-    observer.log?.info({ sub: name, shard, worker, token: lease.token }, 'shard acquired');
+    observer.log?.info({ sub: name, shard, worker, token: fence.token }, 'shard acquired');
     runner.ended.then(
       () => forget(each),
       (error: unknown) => ended(each, error),
     );
-    void guard(each);
-  }
-
-  /** Stops a shard by the local clock before its unrenewed lease expires for other processes. */
-  async function guard(each: Owned): Promise<void> {
-    for (;;) {
-      const leftMs = each.requestedAtMs + leaseMs - clock.now();
-      if (!(await slept(clock, leftMs, each.ending.signal))) return;
-      if (isLeaseValid({ requestedAtMs: each.requestedAtMs, ttlMs: leaseMs }, clock.now()))
-        continue;
-      each.runner.abandon(leaseLost(each.fence));
-      return;
-    }
   }
 
   function forget(each: Owned): void {
-    each.ending.abort();
-    if (owned.get(each.fence.shard) === each) owned.delete(each.fence.shard);
+    const { shard } = each.lease.fence;
+    if (owned.get(shard) === each) owned.delete(shard);
   }
 
   function ended(each: Owned, err: unknown): void {
-    const { shard } = each.fence;
+    const { shard } = each.lease.fence;
     forget(each);
     if (hasCode(err, 'LEASE_LOST')) {
       observer.log?.warn({ sub: name, shard, worker }, 'shard lease lost');
@@ -121,24 +104,8 @@ export function createOwnedShards<Transaction>(
       restartAtMs.set(shard, clock.now() + options.restartDelayMs);
     }
     // Also of a lost shard: after a reset, a lease on another server may remain.
-    void releaseLease(each.fence);
+    void each.lease.release();
     options.onEnded();
-  }
-
-  async function releaseLease(fence: Fence): Promise<void> {
-    try {
-      await leases.release(fence);
-    } catch (err) {
-      // The lease expires anyway.
-      observer.log?.debug({ sub: name, shard: fence.shard, err }, 'could not release the lease');
-    }
-  }
-
-  async function renewOne(each: Owned): Promise<void> {
-    const requestedAtMs = clock.now();
-    const isRenewed = await leases.renew(each.fence, leaseMs);
-    if (isRenewed) each.requestedAtMs = requestedAtMs;
-    else each.runner.abandon(leaseLost(each.fence));
   }
 
   return {
@@ -147,13 +114,13 @@ export function createOwnedShards<Transaction>(
     },
     acquire,
     async renew() {
-      await Promise.all([...owned.values()].map(renewOne));
+      await Promise.all([...owned.values()].map(({ lease }) => lease.renew()));
     },
     async release(shards) {
       const released = shards.flatMap((shard) => owned.get(shard) ?? []);
       await Promise.all(
         released.map((each) => {
-          each.releasing ??= each.runner.stop().then(() => releaseLease(each.fence));
+          each.releasing ??= each.runner.stop().then(() => each.lease.release());
           return each.releasing;
         }),
       );

@@ -12,7 +12,7 @@ import { createCheckpointTracker } from '../rules/checkpoint-tracker.ts';
 import type { AddedDeadLetter, Fence, SubscriptionStorage } from '../subscription-storage.ts';
 import type { Subscription } from '../subscription.ts';
 import { createCheckpointWriter } from './checkpoint-writer.ts';
-import { slept } from './deadline.ts';
+import { slept } from '../../foundation/async/slept.ts';
 import { createDrain } from './drain-stream.ts';
 import { createHandlerCalls } from './handler-call.ts';
 import { createParkedStreams } from './parked-streams.ts';

@@ -3,7 +3,7 @@
 // sweeper as the last resort.
 
 import { hasCode } from '../../foundation/error.ts';
-import { repeatWork } from '../../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../../loops/sweep-loop.ts';
 import { consumerGroups } from '../../contracts/subjects.ts';
 import { Terminal } from '../../foundation/handler-outcome.ts';
 import type { Tasks } from '../tasks.ts';
@@ -80,7 +80,7 @@ export function startTaskOrchestrator(
     }
   }
 
-  const joining = repeatWork(joinAll, {
+  const joining = sweepLoop(joinAll, {
     everyMs,
     clock,
     onFailure: (err) => observer.log?.error({ err }, 'task orchestrator failed'),

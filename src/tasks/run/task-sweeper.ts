@@ -4,7 +4,7 @@
 
 import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
-import { repeatWork } from '../../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../../loops/sweep-loop.ts';
 import { parseCron } from '../cron.ts';
 import { decideLost } from '../rules/decide-end.ts';
 import { decideDue } from '../rules/decide-queued.ts';
@@ -298,22 +298,9 @@ export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {})
   const { everyMs = 5_000 } = options;
   const { clock, observer } = tasks.core;
   const sweeper = createTaskSweep(tasks, options);
-  let isFailing = false;
-  return repeatWork(
-    async () => {
-      await sweeper.sweep();
-      if (isFailing) observer.log?.info({}, 'task sweeper resumed');
-      isFailing = false;
-    },
-    {
-      everyMs,
-      clock,
-      onFailure(err, stop) {
-        if (hasCode(err, 'TASKS_CLOSED')) return stop();
-        // Logged once per outage.
-        if (!isFailing) observer.log?.warn({ err }, 'task sweep failed');
-        isFailing = true;
-      },
-    },
-  );
+  return sweepLoop(() => sweeper.sweep(), {
+    everyMs,
+    clock,
+    onFailure: (err) => observer.log?.warn({ err }, 'task sweep failed'),
+  });
 }

@@ -1,7 +1,7 @@
 // The file of task types, reloaded when it changes. If it is invalid, the error is logged and the previous types stay.
 
 import { readFile } from 'node:fs/promises';
-import { repeatWork } from '../../foundation/async/repeat-work.ts';
+import { sweepLoop } from '../../loops/sweep-loop.ts';
 import { parseTaskTypes } from '../parse-task-types.ts';
 import type { TaskType } from '../task-type.ts';
 import type { Tasks } from '../tasks.ts';
@@ -41,7 +41,7 @@ export function watchTaskTypes(
 ): AsyncDisposable {
   const { observer, clock } = tasks.core;
   let seen: string | undefined;
-  return repeatWork(
+  return sweepLoop(
     async () => {
       const text = await readFile(path, 'utf8');
       if (text === seen) return;

@@ -81,7 +81,7 @@ export async function connectPostgres(
         connectionString: target,
         max: connectionsMax,
         keepAlive: true,
-        connectionTimeoutMillis: 10_000,
+        connectionTimeoutMillis: 5_000,
         application_name: 'millrace',
       })
     : target;

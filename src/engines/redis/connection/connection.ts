@@ -63,9 +63,9 @@ export async function connectRedis(
     client.disconnect();
   };
   try {
-    await (isOwned
-      ? client.connect()
-      : withTimeout(redisDefaults.connectTimeoutMs, client.ping(), systemClock));
+    // The driver has no limit for a server that accepts the connection and does not reply.
+    const connecting: Promise<unknown> = isOwned ? client.connect() : client.ping();
+    await withTimeout(redisDefaults.connectTimeoutMs, connecting, systemClock);
   } catch (error) {
     close();
     throw redisUnavailable(health.lastError ?? error);

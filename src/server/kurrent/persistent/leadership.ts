@@ -1,12 +1,12 @@
 // Elects the server that runs the persistent subscriptions of a database, with a lease. Only one server may run them,
 // because messages in flight exist only in the memory of one process.
 
+import { slept } from '../../../foundation/async/slept.ts';
 import type { Clock } from '../../../foundation/clock.ts';
-import { hasCode } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { Observer } from '../../../foundation/observer.ts';
-import { withinTime } from '../../../foundation/async/within-time.ts';
-import type { Fence, LeaseStore } from '../../../subscriptions/subscription-storage.ts';
+import { holdLease, type HeldLease } from '../../../loops/hold-lease.ts';
+import type { LeaseStore, ShardKey } from '../../../subscriptions/subscription-storage.ts';
 
 export interface Address {
   readonly host: string;
@@ -39,32 +39,46 @@ export interface LeadershipOptions {
   readonly onLost: () => Promise<void>;
 }
 
-const key = { subscription: 'kurrent-server:persistent-subscriptions', shard: 0 } as const;
+const key: ShardKey = { subscription: 'kurrent-server:persistent-subscriptions', shard: 0 };
 
 export function createLeadership(options: LeadershipOptions): Leadership {
   const { leases, clock, observer, ttlMs, onElected, onLost } = options;
   const id = createIds().next();
   const stopping = new AbortController();
-  let fence: Fence | undefined;
+  let lease: HeldLease<ShardKey> | undefined;
   let leads = false;
   let members: readonly Member[] = [];
   let resigned = false;
-  let wake: AbortController | undefined;
+  let wake = new AbortController();
   let running: Promise<void> | undefined;
   let first: Promise<void> | undefined;
 
   /** Identifies this process and its address. */
   const owner = (): string => `${id} ${options.address().host} ${options.address().port}`;
 
+  const resign = (): void => {
+    resigned = true;
+    leads = false;
+    wake.abort();
+  };
+
   const elect = async (): Promise<number> => {
-    const lease = await leases.acquire(key, owner(), ttlMs);
-    if (lease.kind === 'held') return Math.min(lease.retryInMs + 1, ttlMs / 3);
-    fence = { ...key, token: lease.token };
+    const acquired = await holdLease(leases, {
+      key,
+      owner: owner(),
+      ttlMs,
+      clock,
+      observer,
+      onLost: resign,
+    });
+    if (acquired.kind === 'held') return Math.min(acquired.retryInMs + 1, ttlMs / 3);
+    lease = acquired;
     resigned = false;
-    observer.log?.info({ token: lease.token }, 'leadership of persistent subscriptions acquired');
+    const { token } = lease.fence;
+    observer.log?.info({ token }, 'leadership of persistent subscriptions acquired');
     try {
       await onElected();
-      leads = true;
+      leads = !resigned;
     } catch (error) {
       await stepDown();
       throw error;
@@ -73,25 +87,27 @@ export function createLeadership(options: LeadershipOptions): Leadership {
   };
 
   const stepDown = async (): Promise<void> => {
-    const lastFence = fence;
-    fence = undefined;
+    const last = lease;
+    lease = undefined;
     leads = false;
     await onLost();
-    if (lastFence !== undefined) await leases.release(lastFence);
+    await last?.release();
   };
 
   /** Runs one election step; returns the delay until the next one. */
   const step = async (): Promise<number> => {
+    wake = new AbortController();
     let pauseMs = ttlMs / 3;
-    if (fence === undefined) pauseMs = await elect();
-    else if (resigned || !(await renewed(fence))) {
-      observer.log?.warn({ token: fence.token }, 'leadership of persistent subscriptions lost');
+    if (lease === undefined) pauseMs = await elect();
+    else if (resigned) {
+      const { token } = lease.fence;
+      observer.log?.warn({ token }, 'leadership of persistent subscriptions lost');
       await stepDown();
       pauseMs = 0;
     }
     const workers = await leases.announce(key.subscription, owner(), ttlMs * 2);
-    const [lease] = await leases.list(key.subscription);
-    const holder = lease !== undefined && lease.remainingMs > 0 ? lease.owner : undefined;
+    const [current] = await leases.list(key.subscription);
+    const holder = (current?.remainingMs ?? 0) > 0 ? current?.owner : undefined;
     members = workers.flatMap((worker) => {
       const address = addressIn(worker);
       return address === undefined ? [] : [{ address, isLeader: worker === holder }];
@@ -99,24 +115,10 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     return pauseMs;
   };
 
-  /** A late reply counts as lost, because another server may have the lease by then. */
-  const renewed = async (current: Fence): Promise<boolean> => {
-    try {
-      const renewing = leases.renew(current, ttlMs);
-      return await withinTime(renewing, { ms: ttlMs / 3, late: () => false, clock });
-    } catch (error) {
-      observer.log?.warn(
-        { err: error },
-        'renewal of the leadership of persistent subscriptions failed',
-      );
-      return false;
-    }
-  };
-
   const run = async (pauseMs: number): Promise<void> => {
     let ms = pauseMs;
     while (!stopping.signal.aborted) {
-      await pause(ms);
+      await slept(clock, ms, AbortSignal.any([wake.signal, stopping.signal]));
       if (stopping.signal.aborted) return;
       try {
         ms = await step();
@@ -129,20 +131,10 @@ export function createLeadership(options: LeadershipOptions): Leadership {
       }
     }
   };
-  const pause = async (ms: number): Promise<void> => {
-    wake = new AbortController();
-    try {
-      if (!resigned || fence === undefined) {
-        await clock.sleep(ms, AbortSignal.any([wake.signal, stopping.signal]));
-      }
-    } catch (error) {
-      if (!hasCode(error, 'ABORTED')) throw error;
-    }
-  };
 
   return {
     get leads() {
-      return leads;
+      return leads && lease?.isValid === true;
     },
     get members() {
       return members;
@@ -160,17 +152,13 @@ export function createLeadership(options: LeadershipOptions): Leadership {
       })();
       return first;
     },
-    resign() {
-      resigned = true;
-      leads = false;
-      wake?.abort();
-    },
+    resign,
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await first?.catch(() => undefined);
       await running;
       try {
-        if (fence !== undefined) await stepDown();
+        if (lease !== undefined) await stepDown();
         if (first !== undefined) await leases.leave(key.subscription, owner());
       } catch (error) {
         // The lease expires without a release.
