@@ -2,6 +2,7 @@
 // messages, so a queue may lose jobs, and if it delivers a job twice, the ledger rejects the second claim.
 
 import { decodeJobId, encodeJobId } from '../contracts/redis-keys.ts';
+import { checkQueueName } from '../work/queue-name.ts';
 import type { Job, NewJob, WorkQueue } from '../work/work-queue.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
@@ -14,7 +15,12 @@ export interface DeliveryQueueOptions {
   readonly perTenant?: boolean | undefined;
 }
 
-export const deliveryPrefix = 'mq:{outbox}';
+/** Throws `JOB_INVALID` for an invalid prefix. */
+export function deliveryQueueSettings(options: DeliveryQueueOptions) {
+  const { queue, prefix = 'mq:{outbox}', perTenant = false } = options;
+  checkQueueName(`${prefix}:${start}*`);
+  return { queue, prefix, perTenant };
+}
 
 export interface DeliveryJob {
   readonly outboxId: string;

@@ -6,8 +6,8 @@ import { createWaiters } from '../foundation/async/waiters.ts';
 import { checkNumbers } from './check-outbox.ts';
 import {
   claimOfJobId,
-  deliveryPrefix,
   deliveryQueueName,
+  deliveryQueueSettings,
   toNewJob,
   type DeliveryQueueOptions,
 } from './delivery-job.ts';
@@ -40,7 +40,7 @@ const fullMs = 50;
  * await dispatcher.start();
  */
 export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycle {
-  const { queue, prefix = deliveryPrefix, perTenant = false } = options;
+  const { queue, prefix, perTenant } = deliveryQueueSettings(options);
   const settings = claimingSettings(options);
   const { ledger, clock, observer, workerId, batchSize, leaseMs, tickIntervalMs } = settings;
   const waitingMax = options.waitingMax ?? limits.waitingMaxDefault;

@@ -525,6 +525,8 @@ test('invalid settings are rejected', async () => {
     () => createQueueWorker({ ledger, queue, deliver, timeoutMs: 0 }),
   ];
   for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
+  const prefix = 'mq {outbox}';
+  await rejectsWith(async () => createQueueDispatcher({ ledger, queue, prefix }), 'JOB_INVALID');
 });
 
 test('starts and stops in any order leave no claim and no timer', async () => {

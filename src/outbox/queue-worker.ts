@@ -10,8 +10,8 @@ import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { Job } from '../work/work-queue.ts';
 import {
-  deliveryPrefix,
   deliveryQueueName,
+  deliveryQueueSettings,
   fromJob,
   type DeliveryJob,
   type DeliveryQueueOptions,
@@ -59,7 +59,8 @@ const operation = 'OUTBOX_DELIVER';
  * await worker.start();
  */
 export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
-  const { queue, types = ['*'], prefix = deliveryPrefix, perTenant = false } = options;
+  const { types = ['*'] } = options;
+  const { queue, prefix, perTenant } = deliveryQueueSettings(options);
   const settings = sendingSettings(options);
   const { ledger, deliver, schedule, onDead, clock, observer } = settings;
   const { concurrency, leaseMs, timeoutMs, drainMs, workerId } = settings;

@@ -1,4 +1,4 @@
-// A process with one worker of a queue. It reports the job that it has started, and completes it when it is told to.
+// A process with one worker of a queue. It reports the job that it has started, and completes it after a message of the test.
 
 import { once } from 'node:events';
 import { openEngineAt } from '../../src/platform/index.ts';
