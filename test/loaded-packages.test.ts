@@ -7,9 +7,9 @@ import { test } from 'node:test';
 
 const root = new URL('../', import.meta.url);
 
-/** The packages from node_modules that importing a file loads; the hook sees ESM and CommonJS modules. */
-function packagesLoadedBy(file: string): readonly string[] {
-  const script = `
+/** Runs the script after a hook that collects `urls`, the URLs of all ESM and CommonJS modules. The script prints a list as JSON. */
+function resultOf(script: string): readonly string[] {
+  const hook = `
     import { registerHooks } from 'node:module';
     const urls = [];
     registerHooks({
@@ -17,17 +17,28 @@ function packagesLoadedBy(file: string): readonly string[] {
         urls.push(url);
         return next(url, context);
       },
-    });
-    await import(${JSON.stringify(new URL(file, root).href)});
-    console.log(JSON.stringify(urls));`;
-  const child = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+    });`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '--eval', hook + script], {
     cwd: root,
     encoding: 'utf8',
   });
   assert.equal(child.status, 0, child.stderr);
-  const urls = JSON.parse(child.stdout) as readonly string[];
+  return JSON.parse(child.stdout) as readonly string[];
+}
+
+const importOf = (file: string): string =>
+  `await import(${JSON.stringify(new URL(file, root).href)});`;
+
+/** The URLs of all modules that importing a file loads. */
+function urlsLoadedBy(file: string): readonly string[] {
+  const urls = resultOf(`${importOf(file)} console.log(JSON.stringify(urls));`);
   assert.ok(urls.length > 0, 'the hook saw no module');
-  const names = urls.flatMap((url) => {
+  return urls;
+}
+
+/** The packages from node_modules that importing a file loads. */
+function packagesLoadedBy(file: string): readonly string[] {
+  const names = urlsLoadedBy(file).flatMap((url) => {
     const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url) ?? [];
     return name === undefined ? [] : [name];
   });
@@ -54,4 +65,45 @@ test('each library is loaded by the part that uses it', () => {
   assert.ok(telemetry.includes('pino'));
   // Loaded by the first logger that writes text.
   assert.ok(!telemetry.includes('pino-pretty'));
+});
+
+test('the servers of millrace start do not load the HTTP clients of Node', () => {
+  const servers = ['api/start-api.ts', 'topics/index.ts', 'kurrent/index.ts'];
+  const imports = servers.map((file) => importOf(`src/server/${file}`)).join('');
+  const builtins = resultOf(`${imports} console.log(JSON.stringify(process.moduleLoadList));`);
+  assert.ok(builtins.includes('NativeModule http'), 'Node names its modules in another way');
+  // Use src/server/http/node-http.ts instead of an import of 'node:http'.
+  assert.ok(!builtins.includes('NativeModule internal/deps/undici/undici'));
+});
+
+test('topics load their templates with the first template, and millrace start loads no other command', () => {
+  const topics = urlsLoadedBy('src/topics/index.ts');
+  assert.ok(topics.some((url) => url.endsWith('/topics/topics.ts')));
+  assert.ok(!topics.some((url) => url.endsWith('/templates/render-template.ts')));
+  const commands = urlsLoadedBy('src/cli/run-cli.ts').filter((url) => url.includes('/commands/'));
+  assert.deepEqual(
+    commands.map((url) => url.split('/').at(-1)),
+    ['start.ts'],
+  );
+});
+
+test('npm start runs without the type stripper once its modules are in the compile cache', () => {
+  const { NODE_COMPILE_CACHE: _own, ...env } = process.env;
+  const report = `process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)));`;
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(report)}`];
+  const run = () =>
+    spawnSync(process.execPath, [...args, 'tools/millrace.mjs', '--version'], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+    });
+  assert.equal(run().status, 0);
+  const [version = '', builtins = '[]'] = run().stdout.split('\n');
+  assert.match(version, /^\d+\.\d+\.\d+/);
+  const loaded = JSON.parse(builtins) as readonly string[];
+  assert.ok(loaded.includes('NativeModule internal/modules/typescript'));
+  assert.deepEqual(
+    loaded.filter((name) => name.includes('amaro')),
+    [],
+  );
 });

@@ -1,11 +1,9 @@
-// How the body of a publish is used: as the text, as a file, or as the data of a template. Pure.
+// How the body of a publish is used: as the text, as a file, or as the data of a template (templates/templated-text.ts).
+// Pure.
 
 import { isUtf8 } from 'node:buffer';
 import { ntfyError } from './ntfy-problems.ts';
 import type { PublishParams } from './publish-params.ts';
-import { renderTemplate } from './templates/render-template.ts';
-import { isBoolean, parsePriority } from './request-params.ts';
-import { findTemplate, type NamedTemplate } from './templates/named-templates.ts';
 
 /** The first bytes of a body, at most as many as a message may have. */
 export interface PeekedBody {
@@ -61,51 +59,4 @@ function decoded(path: string): string {
   } catch {
     return path;
   }
-}
-
-export function templatedText(
-  params: PublishParams,
-  body: string,
-  {
-    templates,
-    messageBytesMax,
-  }: {
-    readonly templates: Readonly<Record<string, NamedTemplate>> | undefined;
-    readonly messageBytesMax: number;
-  },
-): MessageText {
-  const text = isBoolean(params.template) ? inline(params, body) : named(params, body, templates);
-  const isLong = [text.title, text.message].some(
-    (each) => Buffer.byteLength(each) > messageBytesMax,
-  );
-  if (isLong) throw ntfyError('templateTooLongAfter');
-  return text;
-}
-
-function inline(params: PublishParams, body: string): MessageText {
-  const render = (template: string, name: string): string =>
-    renderTemplate(template, body, `${name} query parameter`);
-  // ntfy's errors name the message 'priority', too.
-  const message = render(params.message, 'priority');
-  const title = render(params.title, 'title');
-  const priority =
-    params.priorityText === '' ? undefined : parsePriority(render(params.priorityText, 'priority'));
-  return { title, message, priority };
-}
-
-function named(
-  params: PublishParams,
-  body: string,
-  templates: Readonly<Record<string, NamedTemplate>> | undefined,
-): MessageText {
-  const found = findTemplate(params.template, templates);
-  if (found === undefined) throw ntfyError('templateUnknown');
-  const { title, message, priority } = found;
-  const render = (template: string, part: string): string =>
-    renderTemplate(template, body, `${params.template} (${part})`);
-  return {
-    message: message === undefined ? params.message : render(message, 'message'),
-    title: title === undefined ? params.title : render(title, 'title'),
-    priority: priority === undefined ? undefined : parsePriority(render(priority, 'priority')),
-  };
 }

@@ -11,7 +11,6 @@ import { createMessageRate } from './message-rate.ts';
 import { ntfyError } from './ntfy-problems.ts';
 import {
   attachedName,
-  templatedText,
   textOfBody,
   unifiedPushText,
   useOfBody,
@@ -22,7 +21,6 @@ import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import type { Since } from './read-params.ts';
 import type { NamedTemplate } from './templates/named-templates.ts';
-import { templateLimits } from './templates/render-template.ts';
 import type { TopicBus, TopicDurability } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
 import { createTopicLog, type KeptMessages } from './topic-log.ts';
@@ -223,6 +221,8 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     if (use === 'unified-push') return unifiedPushText(params, body);
     if (use === 'text') return textOfBody(params, body);
     const { messageBytesMax } = limits;
+    // Few processes use templates: load their functions with the first one.
+    const { templatedText, templateLimits } = await import('./templates/templated-text.ts');
     const json = await wholeBody(body, Math.max(messageBytesMax, templateLimits.bodyBytesMax));
     const { templates } = options;
     return templatedText(params, json.toString('utf8').trim(), { templates, messageBytesMax });

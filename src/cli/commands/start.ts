@@ -1,7 +1,6 @@
 // `millrace start` runs the product; `millrace dev` runs it with sample data, a fixed token and example
 // requests, and restarts it when a file changes.
 
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -82,6 +81,7 @@ export const devCommand = defineCommand({
 async function watch({ args, cwd, signal }: CommandContext): Promise<number> {
   const main = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`);
   const passed = args.filter((each) => each !== '--fresh');
+  const { spawn } = await import('node:child_process');
   const child = spawn(
     process.execPath,
     ['--watch', '--watch-preserve-output', main, 'dev', '--no-watch', ...passed],
