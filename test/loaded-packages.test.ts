@@ -7,9 +7,9 @@ import { test } from 'node:test';
 
 const root = new URL('../', import.meta.url);
 
-/** Runs the script after a hook that collects `urls`, the URLs of all ESM and CommonJS modules. The script prints a list as JSON. */
-function resultOf(script: string): readonly string[] {
-  const hook = `
+/** The URLs of all ESM and CommonJS modules that importing a file loads. */
+function urlsLoadedBy(file: string): readonly string[] {
+  const script = `
     import { registerHooks } from 'node:module';
     const urls = [];
     registerHooks({
@@ -17,21 +17,15 @@ function resultOf(script: string): readonly string[] {
         urls.push(url);
         return next(url, context);
       },
-    });`;
-  const child = spawnSync(process.execPath, ['--input-type=module', '--eval', hook + script], {
+    });
+    await import(${JSON.stringify(new URL(file, root).href)});
+    console.log(JSON.stringify(urls));`;
+  const child = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: root,
     encoding: 'utf8',
   });
   assert.equal(child.status, 0, child.stderr);
-  return JSON.parse(child.stdout) as readonly string[];
-}
-
-const importOf = (file: string): string =>
-  `await import(${JSON.stringify(new URL(file, root).href)});`;
-
-/** The URLs of all modules that importing a file loads. */
-function urlsLoadedBy(file: string): readonly string[] {
-  const urls = resultOf(`${importOf(file)} console.log(JSON.stringify(urls));`);
+  const urls = JSON.parse(child.stdout) as readonly string[];
   assert.ok(urls.length > 0, 'the hook saw no module');
   return urls;
 }
@@ -65,15 +59,6 @@ test('each library is loaded by the part that uses it', () => {
   assert.ok(telemetry.includes('pino'));
   // Loaded by the first logger that writes text.
   assert.ok(!telemetry.includes('pino-pretty'));
-});
-
-test('the servers of millrace start do not load the HTTP clients of Node', () => {
-  const servers = ['api/start-api.ts', 'topics/index.ts', 'kurrent/index.ts'];
-  const imports = servers.map((file) => importOf(`src/server/${file}`)).join('');
-  const builtins = resultOf(`${imports} console.log(JSON.stringify(process.moduleLoadList));`);
-  assert.ok(builtins.includes('NativeModule http'), 'Node names its modules in another way');
-  // 90 internal modules and 15 MiB: import src/server/http/node-http.ts instead of 'node:http'.
-  assert.ok(!builtins.includes('NativeModule internal/deps/undici/undici'));
 });
 
 test('topics load their templates with the first template, and millrace start loads no other command', () => {

@@ -1,5 +1,5 @@
 // Runs the program from its sources, for `npm start`. In JavaScript, because Node loads the entry before the program can
-// enable the compile cache: an entry in TypeScript loads Node's type stripper, 0.1 s and 15 MiB, for this one file.
+// enable the compile cache: an entry in TypeScript loads Node's type stripper, 60 ms and 16 MiB, for this one file.
 
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 // The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes the
 // response.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -15,7 +15,6 @@ import {
   type Authenticate,
   type Principal,
 } from '../../platform/modules/principal.ts';
-import { nodeHttp } from './node-http.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
 import type { RouteResponse, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
@@ -144,7 +143,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       options.onUpgrade !== undefined && request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server: Server =
-    tls === undefined ? nodeHttp.createServer(settings) : createTlsServer({ ...settings, ...tls });
+    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.requestTimeout = limits.receiveMsMax;
   server.headersTimeout = limits.receiveMsMax;
   server.maxConnections = limits.connectionsMax;

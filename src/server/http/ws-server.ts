@@ -1,7 +1,7 @@
 // WebSockets on the HTTP server: accepts a connection if path, origin and credentials are valid. The library is loaded
 // with the first connection.
 
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ServerOptions, WebSocketServer } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
@@ -11,7 +11,6 @@ import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
-import { nodeHttp } from './node-http.ts';
 import { problemOf, statusOf } from './problem.ts';
 import {
   serveConnection,
@@ -153,7 +152,7 @@ function rejectUpgrade(socket: Duplex, error: unknown, observer: Observer): void
   const text = JSON.stringify(problemOf(error, requestId));
   socket.end(
     [
-      `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status] ?? ''}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'connection: close',
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(text)}`,

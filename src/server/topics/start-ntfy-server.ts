@@ -1,10 +1,9 @@
 // Serves ntfy's API on a separate port.
 
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { MillraceError } from '../../foundation/error.ts';
-import { nodeHttp } from '../http/node-http.ts';
 import type { NtfyHandler } from './ntfy-handler.ts';
 
 export interface NtfyServerOptions {
@@ -51,7 +50,7 @@ export async function startNtfyServer(
       request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server =
-    tls === undefined ? nodeHttp.createServer(settings) : createTlsServer({ ...settings, ...tls });
+    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.maxConnections = connectionsMax;
   server.on('request', (request, response) => void handler.serve(request, response));
   server.on('upgrade', (request, socket, head) => void handler.upgrade(request, socket, head));
