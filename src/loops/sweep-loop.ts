@@ -8,8 +8,10 @@ export interface SweepLoopOptions {
   /** The pause after each run. */
   readonly everyMs: number;
   readonly clock: Clock;
-  /** Called for a failed run, except while disposing, and not again while the same error repeats. */
+  /** Called for the first of consecutive failed runs, except while disposing. */
   readonly onFailure: (error: unknown) => void;
+  /** Called for the first successful run after failed ones. */
+  readonly onRecovered?: (() => void) | undefined;
 }
 
 /**
@@ -18,21 +20,22 @@ export interface SweepLoopOptions {
  */
 export function sweepLoop(
   work: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, clock, onFailure }: SweepLoopOptions,
+  { everyMs, clock, onFailure, onRecovered }: SweepLoopOptions,
 ): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;
 
   async function run(): Promise<void> {
-    let reported: string | undefined;
+    let isFailing = false;
     while (!signal.aborted) {
       try {
         await work(signal);
-        reported = undefined;
+        if (isFailing) onRecovered?.();
+        isFailing = false;
       } catch (error) {
         if (signal.aborted || isClosed(error)) return;
-        if (reported !== String(error)) onFailure(error);
-        reported = String(error);
+        if (!isFailing) onFailure(error);
+        isFailing = true;
       }
       await slept(clock, everyMs, signal);
     }

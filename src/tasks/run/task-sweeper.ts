@@ -302,5 +302,6 @@ export function startTaskSweeper(tasks: Tasks, options: TaskSweeperOptions = {})
     everyMs,
     clock,
     onFailure: (err) => observer.log?.warn({ err }, 'task sweep failed'),
+    onRecovered: () => observer.log?.info({}, 'task sweeper resumed'),
   });
 }
