@@ -6,7 +6,7 @@ export interface Import {
   readonly to: string;
 }
 
-const core = ['foundation', 'contracts', 'store', 'aggregates', 'subscriptions'];
+const core = ['foundation', 'loops', 'contracts', 'store', 'aggregates', 'subscriptions'];
 const siblings = [
   'projections',
   'reactors',
@@ -23,10 +23,11 @@ const belowEngines = [...core, ...siblings];
 /** Folder of `src/` → the other folders that it may import. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   foundation: [],
+  loops: ['foundation'],
   contracts: ['foundation'],
   store: ['foundation', 'contracts'],
   aggregates: ['foundation', 'contracts', 'store'],
-  subscriptions: ['foundation', 'contracts', 'store'],
+  subscriptions: ['foundation', 'loops', 'contracts', 'store'],
   // Sibling folders never import each other: the platform passes functions in.
   ...Object.fromEntries(siblings.map((name) => [name, core])),
   engines: belowEngines,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, rejectsWith } from '../testing/assertions.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
@@ -12,6 +12,7 @@ import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
 import { memoryDeliveryQueue } from './memory-delivery-queue.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
+import type { OutboxClaim } from './outbox-message.ts';
 import { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
 import { createQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
 
@@ -398,6 +399,35 @@ test('operations, phases and counts have the names of the document', async () =>
   assert.ok(logs.has('OUTBOX_ENQUEUE_JOB SUCCESS'));
 });
 
+test('the lease of an attempt that lasts longer is renewed, and a lost claim cancels it', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const attempts: { readonly claim: OutboxClaim; readonly signal: AbortSignal }[] = [];
+  const deliver: Deliver = async (claim, { signal }) => {
+    attempts.push({ claim, signal });
+    await never;
+  };
+  const timed = { clock, leaseMs: 3_000 };
+  await using rig = await start(ledger, deliver, {
+    dispatcher: { ...timed, tickIntervalMs: 100 },
+    worker: { ...timed, drainMs: 1 },
+  });
+  await rig.eventually('it is out', async () => {
+    await clock.advance(100);
+    return attempts.length === 1;
+  });
+  await clock.advance(10_000);
+  const [{ claim, signal } = assert.fail('no attempt')] = attempts;
+  assert.deepEqual([attempts.length, signal.aborted], [1, false]);
+  // Another owner takes the claim over.
+  const [taken] = await ledger.renew([claim], { workerId: 'other', leaseMs: 60_000 });
+  assert.equal(typeof taken, 'object');
+  await clock.advance(1_500);
+  assert.ok(hasCode(signal.reason, 'LEASE_LOST'));
+  assert.equal((await ledger.find(claim.id))?.lockedBy, 'other');
+});
+
 test('invalid settings are rejected', async () => {
   const [ledger, queue] = [memoryOutboxLedger(), memoryDeliveryQueue()];
   const deliver = async (): Promise<void> => undefined;
@@ -405,7 +435,7 @@ test('invalid settings are rejected', async () => {
     () => createQueueDispatcher({ ledger, queue, waitingMax: 0 }),
     () => createQueueDispatcher({ ledger, queue, batchSize: 1.5 }),
     () => createQueueWorker({ ledger, queue, deliver, concurrency: 0 }),
-    () => createQueueWorker({ ledger, queue, deliver, leaseMs: 100, timeoutMs: 100 }),
+    () => createQueueWorker({ ledger, queue, deliver, timeoutMs: 0 }),
   ];
   for (const each of bad) await rejectsWith(async () => each(), 'OUTBOX_INVALID');
 });

@@ -4,17 +4,25 @@
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
+import type { Cancel } from '../loops/claim-loop.ts';
+import { renewClaims } from '../loops/renew-claims.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { DeliveryJob, DeliveryQueue } from './delivery-queue.ts';
-import { freesOrderingKey } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { Renewed } from './outbox-ledger.ts';
+import type { OutboxOutcome, Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import {
+  drained,
+  freesOrderingKey,
+  reportOutcome,
+  whenReported,
+  type SettledMessage,
+} from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
 export interface QueueWorkerOptions extends SendingOptions {
@@ -61,7 +69,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const cancelling = new AbortController();
     const reports = new Set<Promise<void>>();
     const deadlines = createCallDeadlines(clock, cancelling.signal);
-    const time = { clock, timeoutMs, leaseMs, deadlines };
+    const time = { clock, timeoutMs, deadlines };
     const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
     const batch = {
       clock,
@@ -74,21 +82,41 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant: queue.perTenant });
       return renewed.map((each) => ({ renewed: each, leasedAtMs }));
     }, batch);
-    const settle = inBatches(async (ended: readonly SettledMessage[]) => {
-      const settled = await ledger.settle(ended.map(({ outcome }) => outcome));
-      for (const [at, each] of ended.entries()) {
+    const settle = inBatches(async (messages: readonly SettledMessage[]) => {
+      const settled = await ledger.settle(messages.map(({ outcome }) => outcome));
+      for (const [at, each] of messages.entries()) {
         reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
-      if (ended.some(freesOrderingKey)) queue.nudge();
+      if (messages.some(freesOrderingKey)) queue.nudge();
       return settled;
     }, batch);
+
+    const ended = new AbortController();
+    const extend = (claims: readonly OutboxClaim[]) => ledger.extend(claims, { leaseMs });
+    const leases = renewClaims({ clock, leaseMs, renew: extend, signal: ended.signal });
+
+    /** Undefined: another process has the claim. */
+    async function attemptWithin(
+      message: ClaimedMessage,
+      leasedAtMs: number,
+    ): Promise<OutboxOutcome | undefined> {
+      let cancel: Cancel | undefined;
+      let isLost = false;
+      const lease = leases.hold(message, leasedAtMs, () => {
+        isLost = true;
+        cancel?.(new MillraceError('LEASE_LOST', 'another process may have claimed the message'));
+      });
+      const outcome = await attemptDelivery(message, attempt, (given) => (cancel = given));
+      lease.end();
+      return isLost ? undefined : outcome;
+    }
 
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
       const { renewed, leasedAtMs } = await renew(job.message ?? { id, token });
       if (typeof renewed === 'string') return reportDropped(job, renewed);
-      const outcome = await attemptDelivery(renewed, leasedAtMs, attempt);
-      await settle({ message: renewed, outcome });
+      const outcome = await attemptWithin(renewed, leasedAtMs);
+      if (outcome !== undefined) await settle({ item: renewed, outcome });
     }
 
     async function handleOne(job: DeliveryJob): Promise<void> {
@@ -115,6 +143,7 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     using stop = whenAborted(stopping);
     await Promise.race([working, stop.aborted]);
     await drained(working, { clock, drainMs, cancelling });
+    ended.abort();
     await whenReported(reports, { clock, drainMs });
   }
 
