@@ -11,7 +11,8 @@ export const busLimits = {
   /** How long a message id is remembered. */
   dedupeWindowMsDefault: 120_000,
   dedupeWindowMsMax: 86_400_000,
-  leaseMsDefault: 30_000,
+  /** The messages of a killed member are free again after this; consumers renew theirs. */
+  leaseMsDefault: 15_000,
   leaseMsMin: 20,
   leaseMsMax: 86_400_000,
   maxDeliveriesDefault: 10,
@@ -19,6 +20,8 @@ export const busLimits = {
   maxAckPendingDefault: 1_000,
   maxAckPendingMax: 50_000,
   maxInFlightDefault: 100,
+  /** The bytes of leased messages that wait for a handler. */
+  waitingBytesMax: 16 * 1_048_576,
   fetchMax: 1_000,
   fetchWaitMsDefault: 5_000,
   delayMsMax: 7 * 86_400_000,
@@ -27,7 +30,7 @@ export const busLimits = {
   pageMax: 1_000,
   pageDefault: 100,
   reasonCharsMax: 2_000,
-  /** The backoff while the broker is unavailable. */
+  /** The backoff of readers while the broker is unavailable. */
   retryMsFirst: 50,
   retryMsMax: 5_000,
 } as const;

@@ -46,7 +46,7 @@ export interface GroupDefinition {
   readonly subject: string;
   /** Where a new group starts. Default: `start`. */
   readonly from?: StartFrom | undefined;
-  /** A message that is not settled or renewed within this time is delivered again. Default: 30 s. */
+  /** A message that is not settled or renewed within this time is delivered again. Default: 15 s. */
   readonly leaseMs?: number | undefined;
   /** After this many deliveries a message becomes a dead letter. Default: 10. */
   readonly maxDeliveries?: number | undefined;

@@ -38,6 +38,8 @@ export interface MemberContext {
 /** A delivery and the operations of the consumer loop on it. */
 export interface LeasedDelivery {
   readonly delivery: Delivery;
+  /** The size of the stored message. */
+  readonly bytes: number;
   readonly isSettled: () => boolean;
   extend(): Promise<SettleOutcome>;
   release(): Promise<SettleOutcome>;
@@ -179,6 +181,7 @@ export function createGroupMember(
     };
     return {
       delivery,
+      bytes: entry.data.length,
       isSettled: () => state !== 'leased',
       extend,
       release: () => settle({ kind: 'release', token }),

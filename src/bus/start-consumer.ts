@@ -3,11 +3,12 @@
 import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
+import { claimLoop, type Cancel, type ClaimedItems, type EndedItem } from '../loops/claim-loop.ts';
+import type { ClaimLoad } from '../loops/next-claim-step.ts';
 import type { BusConsumer, ConsumeOptions, MessageHandler } from './bus.ts';
 import { busLimits as limits } from './bus-limits.ts';
 import type { Delivery } from './bus-message.ts';
 import { checkInteger } from './check-bus.ts';
-import { createBrokerHealth } from './broker-health.ts';
 import type { GroupMember, LeasedDelivery, MemberContext } from './group-member.ts';
 
 /** The backoff of failed handlers; `maxDeliveries` of the group limits the attempts. */
@@ -19,17 +20,8 @@ const failureBackoff: BackoffPolicy = {
   attemptsMax: limits.maxDeliveriesMax,
 };
 
-const brokerBackoff: BackoffPolicy = {
-  initialMs: limits.retryMsFirst,
-  factor: 2,
-  capMs: limits.retryMsMax,
-  jitterMs: limits.retryMsFirst,
-  attemptsMax: Number.MAX_SAFE_INTEGER,
-};
-
-interface AbortableDelivery extends LeasedDelivery {
-  readonly lost: AbortController;
-}
+/** Settles the message, unless the handler has settled it. */
+type Settle = () => Promise<unknown>;
 
 export function startConsumer<Payload>(
   context: MemberContext,
@@ -39,108 +31,74 @@ export function startConsumer<Payload>(
 ): BusConsumer {
   const { clock, observer } = context;
   const { name: group, leaseMs } = member.settings;
-  const concurrency = checkInteger('concurrency', options.concurrency ?? 1, {
-    min: 1,
-    max: 10_000,
-  });
+  const range = { min: 1, max: 10_000 };
+  const concurrency = checkInteger('concurrency', options.concurrency ?? 1, range);
   const maxInFlight = Math.max(
     concurrency,
-    checkInteger('maxInFlight', options.maxInFlight ?? limits.maxInFlightDefault, {
-      min: 1,
-      max: 10_000,
-    }),
+    checkInteger('maxInFlight', options.maxInFlight ?? limits.maxInFlightDefault, range),
   );
   const retryMs =
     options.backoffMs ?? ((failures: number) => backoffMs(failureBackoff, failures, 0));
   const stopping = new AbortController();
-  const health = createBrokerHealth({ clock, observer }, { group });
-  const running = new Set<AbortableDelivery>();
-  let waiting: AbortableDelivery[] = [];
-  let unsettled = 0;
-  let room = Promise.withResolvers<void>();
+  let hasFetchFailed = false;
+  let permanent: { readonly error: unknown } | undefined;
+  let downSinceMs = 0;
 
   const stop = (): void => stopping.abort();
   options.signal?.addEventListener('abort', stop, { once: true });
   if (options.signal?.aborted === true) stop();
 
   /** While messages are queued, fetch only when half of the capacity is free: larger batches, fewer calls. */
-  function hasRoom(): boolean {
-    const free = maxInFlight - running.size - waiting.length;
-    return waiting.length === 0 ? free > 0 : free * 2 >= maxInFlight;
+  function room({ waiting, running, unsettled }: ClaimLoad): number {
+    const free = maxInFlight - waiting - running - unsettled;
+    const hasRoom = waiting === 0 || free * 2 >= maxInFlight;
+    return hasRoom ? Math.min(free, limits.fetchMax) : 0;
   }
 
-  async function pull(): Promise<void> {
-    let failures = 0;
-    while (!stopping.signal.aborted) {
-      if (!hasRoom()) {
-        room = Promise.withResolvers();
-        await room.promise;
-        continue;
-      }
-      const { resumes } = health;
-      try {
-        const free = maxInFlight - running.size - waiting.length;
-        const fetched = await member.fetch({
-          limit: Math.min(free, limits.fetchMax),
-          // After a failure, do not wait for messages: an empty result already proves that the broker works.
-          waitMs: failures > 0 ? 0 : limits.fetchWaitMsDefault,
-          signal: stopping.signal,
-        });
-        failures = 0;
-        // Reads can succeed while writes fail, so the outage ends only when no settlement is pending.
-        if (unsettled === 0) health.isUp();
-        waiting.push(...fetched.map((each) => ({ ...each, lost: new AbortController() })));
-        begin();
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        failures += 1;
-        await recover(error, failures, resumes);
-      }
-    }
-  }
-
-  async function recover(error: unknown, failures: number, resumes: number): Promise<void> {
-    const isGone = hasCode(error, 'BUS_GROUP_UNKNOWN');
-    if (!isGone && !isRetryable(error)) throw error;
+  async function claim(limit: number, signal: AbortSignal): Promise<ClaimedItems<LeasedDelivery>> {
     try {
-      if (isGone) {
-        // From the start: the acks of the deleted group are lost, and no message may be skipped.
-        await member.ensure('start');
-        observer.log?.warn({ group }, 'bus group was missing and is created again');
-        return;
-      }
-    } catch (err) {
-      if (!isRetryable(err)) throw err;
+      // After a failure, do not wait for messages: an empty result already proves that the broker works.
+      const waitMs = hasFetchFailed ? 0 : limits.fetchWaitMsDefault;
+      const items = await member.fetch({ limit, waitMs, signal });
+      hasFetchFailed = false;
+      // The fetch may have waited for a long time, so the leases began at about this time.
+      return { items, leasedAtMs: clock.now() };
+    } catch (error) {
+      hasFetchFailed = true;
+      await recover(error);
+      return { items: [], leasedAtMs: 0 };
     }
-    health.isDown(error, resumes);
+  }
+
+  /** Rejects if the fetch must be repeated later. A permanent error stops the consumer. */
+  async function recover(failure: unknown): Promise<void> {
+    let error = failure;
     try {
-      await clock.sleep(backoffMs(brokerBackoff, failures), stopping.signal);
+      if (!hasCode(failure, 'BUS_GROUP_UNKNOWN')) throw failure;
+      // From the start: the acks of the deleted group are lost, and no message may be skipped.
+      await member.ensure('start');
+      observer.log?.warn({ group }, 'bus group was missing and is created again');
+      return;
     } catch (err) {
-      if (!hasCode(err, 'ABORTED')) throw err;
+      error = err;
     }
+    if (isRetryable(error) || stopping.signal.aborted) throw error;
+    permanent = { error };
+    stop();
   }
 
-  function begin(): void {
-    while (running.size < concurrency && !stopping.signal.aborted) {
-      const next = waiting.shift();
-      if (next === undefined) break;
-      running.add(next);
-      void handle(next).finally(() => {
-        running.delete(next);
-        begin();
-        if (hasRoom() || stopping.signal.aborted) room.resolve();
-      });
-    }
-  }
-
-  async function handle(leased: AbortableDelivery): Promise<void> {
-    const { delivery } = leased;
+  async function run(
+    { delivery }: LeasedDelivery,
+    onCancel: (cancel: Cancel) => void,
+  ): Promise<Settle> {
+    const lost = new AbortController();
+    onCancel((reason) => lost.abort(reason));
     const attributes = { group, subject: delivery.subject };
     const span = observer.span?.('handle message', attributes, delivery.trace);
     const beganMs = clock.now();
     try {
-      await handler(delivery as Delivery<Payload>, leased.lost.signal);
-      if (!leased.isSettled()) await settleWithRetry(leased, () => delivery.ack());
+      await handler(delivery as Delivery<Payload>, lost.signal);
+      return () => delivery.ack();
     } catch (error) {
       span?.fail(error);
       observer.count?.('bus_handler_failures_total', { group });
@@ -148,7 +106,7 @@ export function startConsumer<Payload>(
         { ...attributes, attempt: delivery.deliveryCount, err: error },
         'bus handler failed',
       );
-      if (!leased.isSettled()) await settleWithRetry(leased, () => settleFailure(delivery, error));
+      return () => settleFailure(delivery, error);
     } finally {
       observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group });
       span?.end();
@@ -163,88 +121,60 @@ export function startConsumer<Payload>(
     return delivery.nack({ delayMs: Math.min(Math.ceil(delayMs), limits.delayMsMax), reason });
   }
 
-  /** Retries during a short outage, for as long as the lease can still be valid. */
-  async function settleWithRetry(
-    leased: AbortableDelivery,
-    settle: () => Promise<unknown>,
-  ): Promise<void> {
-    const deadlineMs = clock.now() + leaseMs;
-    for (let failures = 1; ; failures += 1) {
-      const { resumes } = health;
+  /** The member sends the settlements of one call together. A repeated call skips those that were stored. */
+  async function settle(ended: readonly EndedItem<LeasedDelivery, Settle>[]): Promise<void> {
+    const settleOne = async ({ item, outcome }: (typeof ended)[number]): Promise<void> => {
       try {
-        await settle();
-        if (failures > 1) unsettled -= 1;
-        if (failures > 1 && unsettled === 0) health.isUp();
-        return;
+        if (!item.isSettled()) await outcome();
       } catch (err) {
-        if (failures === 1) unsettled += 1;
-        const isOver = clock.now() >= deadlineMs || leased.lost.signal.aborted;
-        if (isOver || !isRetryable(err)) {
-          unsettled -= 1;
-          const { subject } = leased.delivery;
-          observer.log?.error({ group, subject, err }, 'message not settled');
-          return;
-        }
-        health.isDown(err, resumes);
-        await clock.sleep(backoffMs(brokerBackoff, failures));
+        if (isRetryable(err)) throw err;
+        observer.log?.error({ group, subject: item.delivery.subject, err }, 'message not settled');
       }
-    }
+    };
+    const results = await Promise.allSettled(ended.map(settleOne));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  async function renew(over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
-      try {
-        await clock.sleep(leaseMs / 3, over);
-      } catch (error) {
-        if (over.aborted) return;
-        throw error;
-      }
-      await Promise.all([...running, ...waiting].map(renewOne));
-    }
+  async function renewOne(leased: LeasedDelivery): Promise<boolean> {
+    // A handler may settle its message while the renewal runs.
+    return leased.isSettled() || (await leased.extend()) === 'settled' || leased.isSettled();
   }
 
-  async function renewOne(leased: AbortableDelivery): Promise<void> {
-    if (leased.isSettled()) return;
-    try {
-      if ((await leased.extend()) === 'settled' || leased.isSettled()) return;
-      leased.lost.abort(
-        new MillraceError('LEASE_LOST', 'the message was delivered to another member'),
-      );
-      waiting = waiting.filter((each) => each !== leased);
-    } catch (err) {
-      // The failing fetch reports the outage; the lease may last longer than the outage.
-      if (!isRetryable(err)) throw err;
-    }
+  const loop = claimLoop<LeasedDelivery, Settle>(
+    {
+      clock,
+      concurrency,
+      leaseMs,
+      bytesMax: limits.waitingBytesMax,
+      bytesOf: ({ bytes }) => bytes,
+      room,
+      claim,
+      run,
+      settle,
+      release: (leased) => () => leased.release(),
+      renew: options.autoExtend === false ? undefined : (items) => Promise.all(items.map(renewOne)),
+      onLost(err) {
+        downSinceMs = clock.now();
+        observer.count?.('bus_consumer_interruptions_total', { group });
+        observer.log?.warn({ group, err }, 'bus consumer lost its broker');
+      },
+      onRestored() {
+        observer.count?.('bus_consumer_resumes_total', { group });
+        const downMs = clock.now() - downSinceMs;
+        observer.log?.info({ group, downMs }, 'bus consumer resumed');
+      },
+    },
+    stopping.signal,
+  );
+
+  async function runUntilDone(): Promise<void> {
+    await loop.done;
+    options.signal?.removeEventListener('abort', stop);
+    if (permanent !== undefined) throw permanent.error;
   }
 
-  async function run(): Promise<void> {
-    const over = new AbortController();
-    const renewing = options.autoExtend === false ? undefined : renew(over.signal);
-    try {
-      await Promise.race([pull(), ...(renewing === undefined ? [] : [renewing])]);
-    } finally {
-      stopping.abort();
-      options.signal?.removeEventListener('abort', stop);
-      const unstarted = waiting;
-      waiting = [];
-      await Promise.all([
-        ...unstarted.map((leased) => settleWithRetry(leased, () => leased.release())),
-        drained(),
-      ]);
-      over.abort();
-      await renewing;
-    }
-  }
-
-  async function drained(): Promise<void> {
-    while (running.size > 0) {
-      room = Promise.withResolvers();
-      await room.promise;
-    }
-  }
-
-  stopping.signal.addEventListener('abort', () => room.resolve(), { once: true });
-  const done = run();
+  const done = runUntilDone();
   // A caller that ignores `done` must not crash the process with an unhandled rejection.
   done.catch((err: unknown) => observer.log?.error({ group, err }, 'bus consumer failed'));
 

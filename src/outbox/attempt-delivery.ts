@@ -9,6 +9,7 @@ import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
+import type { Cancel } from '../loops/claim-loop.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,
@@ -52,37 +53,47 @@ export interface AttemptContext {
   readonly timeoutMs: number;
   /** Shared by all attempts of the process; all of them expire when the process must stop. */
   readonly deadlines: CallDeadlines;
-  readonly leaseMs: number;
   readonly source: string;
   readonly operation: 'OUTBOX_DIRECT_SEND' | 'OUTBOX_DELIVER';
 }
 
+/** `onCancel` gets the function that ends the attempt: without an outcome, so the message can be sent again. */
 export function attemptDelivery(
   message: ClaimedMessage,
-  /** Taken before the lease was requested: the lease expires no earlier than `leaseMs` later. */
-  leasedAtMs: number,
   context: AttemptContext,
+  onCancel: (cancel: Cancel) => void,
 ): Promise<OutboxOutcome> {
-  const { schedule, clock, observer, timeoutMs, leaseMs, source, operation } = context;
-  const claim = { id: message.id, token: message.token };
+  const { schedule, clock, observer, source, operation } = context;
   const startMs = clock.now();
-  // An attempt that outlives its lease could overlap with the attempt of the next owner.
-  if (startMs + timeoutMs > leasedAtMs + leaseMs) {
-    return Promise.resolve({ kind: 'released', claim });
-  }
   if (isPoisonous(message)) {
+    const claim = { id: message.id, token: message.token };
     const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
     return Promise.resolve({ kind: 'dead', claim, error });
   }
   const { integrationType, eventType } = message;
   const what = { source, operation, phase: 'START' } as const;
   logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-  return deliverMessage(message, context, (result) => {
+  const decide = (result: DeliveryResult): OutboxOutcome => {
     const nowMs = clock.now();
     const attributes = { integrationType, eventType, outcome: result.kind };
     observer.record?.('outbox_delivery_duration_ms', nowMs - startMs, attributes);
     return decideDelivery(message, result, { nowMs, schedule });
+  };
+  return deliverMessage(message, context, {
+    decide,
+    onCancel: (cancel) =>
+      onCancel((reason) => {
+        cancel(reason);
+        if (reason.code === 'LEASE_LOST') reportStale(message, context);
+      }),
   });
+}
+
+function reportStale(message: ClaimedMessage, { observer, source }: AttemptContext): void {
+  const { id: outboxId, integrationType, eventType } = message;
+  observer.count?.('outbox_stale_total', { integrationType, eventType });
+  const what = { source, operation: 'OUTBOX_DELIVER', phase: 'STALE' } as const;
+  logOutbox(observer, what, message, { outboxId, integrationType });
 }
 
 /**
@@ -93,7 +104,13 @@ export function attemptDelivery(
 function deliverMessage<T>(
   message: ClaimedMessage,
   { deliver, timeoutMs, deadlines, clock }: AttemptContext,
-  decide: (result: DeliveryResult) => T,
+  {
+    decide,
+    onCancel,
+  }: {
+    readonly decide: (result: DeliveryResult) => T;
+    readonly onCancel: (cancel: (reason: Error) => void) => void;
+  },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancelled = new AbortController();
@@ -109,19 +126,23 @@ function deliverMessage<T>(
         reject(error);
       }
     };
+    const cancel = (reason: Error): void => {
+      // Another process sends the message, so this does not count as an attempt.
+      end({ kind: 'retry', error: 'stopped', attempted: false });
+      cancelled.abort(reason);
+    };
     const expire = (why: 'late' | 'stopped'): void => {
-      if (why === 'stopped') {
-        // Another process sends the message, so this does not count as an attempt.
-        end({ kind: 'retry', error: 'stopped', attempted: false });
-        cancelled.abort(new Error('stopped'));
-        return;
-      }
+      if (why === 'stopped') return cancel(new Error('stopped'));
       const error = `no response within ${limitMs} ms`;
       cancelled.abort(new MillraceError('HANDLER_TIMEOUT', error));
       void nextTurn().then(() => end({ kind: 'retry', error }));
     };
     let endLimit = deadlines.begin(timeoutMs, expire);
     if (hasEnded) return;
+    onCancel((reason) => {
+      endLimit();
+      cancel(reason);
+    });
     const limit = (ms: number): void => {
       if (hasEnded || cancelled.signal.aborted || clock.now() + ms >= endMs) return;
       endLimit();

@@ -80,9 +80,6 @@ export function checkNumbers(numbers: Readonly<Record<string, number>>): void {
   for (const [field, value] of Object.entries(numbers)) {
     if (!Number.isInteger(value) || value < 1) invalid(field, 'must be a positive whole number');
   }
-  if (Number(numbers['timeoutMs']) >= Number(numbers['leaseMs'])) {
-    invalid('timeoutMs', 'must be below leaseMs');
-  }
 }
 
 /** An error as the ledger stores it: truncated to the column, without characters that databases reject. */

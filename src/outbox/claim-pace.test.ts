@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimRoom, createSendRate, firstPace, nextPace, paceAfterFailure } from './claim-pace.ts';
+import { claimRoom, createSendRate, firstPace, nextPace } from './claim-pace.ts';
 
 const sizes = { batchSize: 500, concurrency: 50 };
-const dry = { limit: 100, claimed: 0, waiting: 0, inFlight: 0, sent: 0, sentPerMs: 1 };
-const busy = { ...dry, waiting: 200, inFlight: 50 };
-const alone = { isBehind: false, needsSecondClaim: false };
+const dry = { waiting: 0, running: 0, sentPerMs: 1 };
+const busy = { waiting: 200, running: 50, sentPerMs: 1 };
 
 test('claims start small, and double while sending waits for claims', () => {
   let pace = firstPace(sizes);
-  assert.deepEqual(pace, { limit: 100, enough: 50, ...alone });
+  assert.deepEqual(pace, { limit: 100, enough: 50 });
   const limits = Array.from({ length: 4 }, () => {
     pace = nextPace(pace, dry, sizes);
     return pace.limit;
@@ -20,41 +19,21 @@ test('claims start small, and double while sending waits for claims', () => {
 });
 
 test('if sending is slower than claiming, a claim has as many messages as are sent in 50 ms, at least one', () => {
-  const pace = { limit: 500, enough: 550, ...alone };
+  const pace = { limit: 500, enough: 550 };
   const slow = (sentPerMs: number | undefined) => nextPace(pace, { ...busy, sentPerMs }, sizes);
-  assert.deepEqual(slow(0.5), { limit: 25, enough: 13, ...alone });
-  assert.deepEqual(slow(0), { limit: 1, enough: 1, ...alone });
-  assert.deepEqual(slow(100), { limit: 500, enough: 50, ...alone });
-  assert.deepEqual(slow(undefined), { limit: 500, enough: 50, ...alone });
-});
-
-test('a dispatcher that sends full claims before the next claim returns needs a second concurrent claim', () => {
-  const full = { ...dry, claimed: 100 };
-  const first = nextPace(firstPace(sizes), full, sizes);
-  assert.deepEqual([first.isBehind, first.needsSecondClaim], [true, false]);
-  const fast = nextPace(
-    first,
-    { ...full, limit: 200, claimed: 200, waiting: 300, sent: 150 },
-    sizes,
-  );
-  assert.deepEqual([fast.isBehind, fast.needsSecondClaim], [true, true]);
-  const slower = nextPace(
-    fast,
-    { ...busy, limit: 400, claimed: 400, waiting: 301, sent: 150 },
-    sizes,
-  );
-  assert.deepEqual([slower.isBehind, slower.needsSecondClaim], [false, false]);
-  assert.equal(nextPace(first, { ...dry, claimed: 99 }, sizes).isBehind, false);
-  assert.deepEqual(paceAfterFailure(fast), { ...fast, ...alone });
+  assert.deepEqual(slow(0.5), { limit: 25, enough: 13 });
+  assert.deepEqual(slow(0), { limit: 1, enough: 1 });
+  assert.deepEqual(slow(100), { limit: 500, enough: 50 });
+  assert.deepEqual(slow(undefined), { limit: 500, enough: 50 });
 });
 
 test('no message is claimed while enough messages wait, or too many outcomes are unsettled', () => {
   const pace = firstPace(sizes);
-  const now = { waiting: 0, inFlight: 0, requested: 0, unsettled: 0 };
+  const now = { waiting: 0, running: 0, unsettled: 0 };
   assert.equal(claimRoom(pace, now, sizes), 100);
-  assert.equal(claimRoom(pace, { ...now, waiting: 30, requested: 20 }, sizes), 0);
+  assert.equal(claimRoom(pace, { ...now, waiting: 50 }, sizes), 0);
   assert.equal(claimRoom(pace, { ...now, unsettled: 2_000 }, sizes), 0);
-  assert.equal(claimRoom({ ...pace, limit: 1 }, { ...now, inFlight: 20, waiting: 10 }, sizes), 20);
+  assert.equal(claimRoom({ ...pace, limit: 1 }, { ...now, running: 20, waiting: 10 }, sizes), 20);
 });
 
 test('the rate is that of the last interval that was long enough', () => {

@@ -69,7 +69,7 @@ export interface OutboxEngine<Transaction>
     claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
     request: EngineRenewal,
   ): Promise<readonly (Renewal | 'stale' | 'paused')[]>;
-  extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<number>;
+  extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<readonly boolean[]>;
   list(
     filter: OutboxFilter,
     page: { readonly limit: number; readonly after: string | undefined },
@@ -192,7 +192,7 @@ export function createOutboxLedger<Transaction>(
     renew,
     async extend(claims, { leaseMs = limits.leaseMsDefault } = {}) {
       checkClaim('extend', 1, leaseMs);
-      return claims.length === 0 ? 0 : engine.extend(claims, leaseMs);
+      return claims.length === 0 ? [] : engine.extend(claims, leaseMs);
     },
     whenDue: (pollMs, signal) => engine.whenDue(pollMs, signal),
     async find(id) {

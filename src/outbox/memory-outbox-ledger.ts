@@ -272,12 +272,12 @@ export function memoryOutboxLedger(
       return claims.map(({ claim: each, isRead }) => renew(each, isRead, request));
     },
     async extend(claims, leaseMs) {
-      const valid = claims.flatMap(({ id, token }) => {
+      return claims.map(({ id, token }) => {
         const entry = entries.get(id);
-        return entry?.state === 'waiting' && String(entry.token) === token ? [entry] : [];
+        if (entry?.state !== 'waiting' || String(entry.token) !== token) return false;
+        entry.leaseUntilMs = clock.now() + leaseMs;
+        return true;
       });
-      for (const entry of valid) entry.leaseUntilMs = clock.now() + leaseMs;
-      return valid.length;
     },
     async whenDue(pollMs, signal) {
       if (!isNotified) await waitWithPoll(waiters, { clock, pollMs, signal });

@@ -19,7 +19,8 @@ type Phase =
   | 'FAILED'
   | 'DEAD'
   | 'STALE'
-  | 'PAUSED';
+  | 'PAUSED'
+  | 'RESTORED';
 
 type Operation =
   | 'OUTBOX_ENQUEUE'
@@ -34,6 +35,7 @@ const levels: Readonly<Record<Phase, 'debug' | 'info' | 'warn' | 'error'>> = {
   SENT: 'debug',
   DUPLICATE: 'info',
   PAUSED: 'info',
+  RESTORED: 'info',
   FAILED: 'warn',
   STALE: 'warn',
   DEAD: 'error',

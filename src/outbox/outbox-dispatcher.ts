@@ -1,33 +1,27 @@
-// From the ledger to the destinations: claims messages, sends them with bounded concurrency, and stores the
-// outcomes of a batch in the round trip that claims the next one.
+// From the ledger to the destinations: claims messages, sends them with bounded concurrency, and stores the outcomes
+// in batches. `claimLoop` runs it; this file has the calls of the ledger.
 
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
-import { hasCode } from '../foundation/error.ts';
-import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
-import { nextTurn } from '../foundation/async/next-turn.ts';
 import { createWaiters } from '../foundation/async/waiters.ts';
+import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
+import {
+  claimLoop,
+  type ClaimedItems,
+  type ClaimLoop,
+  type ClaimLoopOptions,
+} from '../loops/claim-loop.ts';
+import type { ClaimLoad } from '../loops/next-claim-step.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
-import {
-  claimRoom,
-  createSendRate,
-  firstPace,
-  nextPace,
-  paceAfterFailure,
-  type ClaimPace,
-} from './claim-pace.ts';
-import {
-  createDispatchQueue,
-  createSenders,
-  type DispatchQueue,
-  type Senders,
-} from './dispatch-queue.ts';
+import { claimRoom, createSendRate, firstPace, nextPace, type ClaimPace } from './claim-pace.ts';
+import { createDueTimes } from './due-times.ts';
 import { logOutbox } from './observe-outbox.ts';
+import { outboxLimits as limits } from './outbox-limits.ts';
+import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
-import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import { reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import {
   claimingSettings,
-  outageMs,
   sendingSettings,
   type ClaimingOptions,
   type SendingOptions,
@@ -70,279 +64,147 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   const { concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs } = settings;
   checkNumbers({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
   const idlePolls = createIdlePolls();
-  let senders: Senders | undefined;
+  let loop: ClaimLoop | undefined;
 
   const lifecycle = runUntilStopped(async (stopping) => {
     const { clock, deliver, schedule, observer } = settings;
-    const cancelling = new AbortController();
-    const queue = createDispatchQueue();
+    const operation = 'OUTBOX_DIRECT_SEND';
+    const deadlines = createCallDeadlines(clock);
     const attempt = {
       deliver,
       schedule,
       clock,
       observer,
       timeoutMs,
-      leaseMs,
       source,
-      operation: 'OUTBOX_DIRECT_SEND',
-      deadlines: createCallDeadlines(clock, cancelling.signal),
+      operation,
+      deadlines,
     } as const;
-    senders = createSenders(queue, {
-      concurrency,
+    const calls = createLedgerCalls(settings, idlePolls, () => current.load);
+    const current = claimLoop<ClaimedMessage, OutboxOutcome>(
+      {
+        ...calls,
+        clock,
+        concurrency,
+        leaseMs,
+        drainMs,
+        bytesMax: limits.waitingBytesMax,
+        bytesOf: ({ payload }) => JSON.stringify(payload).length,
+        run: (message, onCancel) => attemptDelivery(message, attempt, onCancel),
+        release: ({ id, token }) => ({ kind: 'released', claim: { id, token } }),
+      },
       stopping,
-      send: ({ message, claimedAtMs }) => attemptDelivery(message, claimedAtMs, attempt),
-    });
-    const ledgerCalls = createLedgerCalls(settings, { queue, senders, stopping });
-    await dispatch(settings, { queue, senders, ledgerCalls, idlePolls, stopping });
-    await ledgerCalls.whenSecondClaimEnded();
-    queue.releaseWaiting();
-    await drained(senders.whenAllSent(), { clock, drainMs, cancelling });
-    await ledgerCalls.storeRest();
-    await whenReported(ledgerCalls.reports, { clock, drainMs });
+    );
+    loop = current;
+    await current.done;
+    await whenReported(calls.reports, { clock, drainMs });
   });
 
   return withLifecycle(lifecycle, {
     get inFlight() {
-      return senders?.inFlight ?? 0;
+      return loop?.load.running ?? 0;
     },
     whenIdle: (signal = new AbortController().signal) => idlePolls.whenIdle(signal),
   });
 }
 
-type Settings = ReturnType<typeof claimingSettings> & ReturnType<typeof sendingSettings>;
+type LoopOptions = ClaimLoopOptions<ClaimedMessage, OutboxOutcome>;
+type LedgerCall = 'room' | 'claim' | 'settle' | 'renew' | 'wake' | 'onLost' | 'onRestored';
 
-interface Parts {
-  readonly queue: DispatchQueue;
-  readonly senders: Senders;
-  readonly stopping: AbortSignal;
-}
+/** The calls of the ledger that the loop makes. */
+function createLedgerCalls(
+  settings: ReturnType<typeof claimingSettings> & ReturnType<typeof sendingSettings>,
+  idlePolls: IdlePolls,
+  load: () => ClaimLoad,
+): Pick<LoopOptions, LedgerCall> & { readonly reports: ReadonlySet<Promise<void>> } {
+  const { ledger, clock, observer, onDead, workerId, leaseMs, tickIntervalMs } = settings;
+  const rate = createSendRate(clock.now());
+  const dueTimes = createDueTimes();
+  /** Running calls of `onDead`. */
+  const reports = new Set<Promise<void>>();
+  const changed = createWaiters();
+  let isChanged = false;
+  let pace: ClaimPace = firstPace(settings);
 
-/** Claims, and stores outcomes, until it is stopped. */
-async function dispatch(
-  { ledger, clock, tickIntervalMs }: Settings,
-  parts: Parts & { readonly ledgerCalls: LedgerCalls; readonly idlePolls: IdlePolls },
-): Promise<void> {
-  const { queue, senders, ledgerCalls, idlePolls, stopping } = parts;
-  const { reports } = ledgerCalls;
-  let retryMs: number = outageMs.first;
-
-  async function step(): Promise<void> {
-    const limit = ledgerCalls.room();
-    if (limit === 0) {
-      if (await ledgerCalls.hasAwaitedOther()) return;
-      if (queue.settled === 0) await queue.whenChanged(stopping);
-      // Outcomes of the same turn are stored together, and often leave room for a claim.
-      await nextTurn();
-      if (queue.settled === 0 || ledgerCalls.room() > 0) return;
-    }
-    // An outcome may let the next message of its ordering key be claimed.
-    const freesOrderingKey = queue.freesOrderingKey();
-    const poll = idlePolls.begin();
-    const wasQuiet = reports.size === 0 && ledgerCalls.isQuiet;
-    const claimed = await ledgerCalls.claim(limit);
-    retryMs = outageMs.first;
-    senders.startNext();
-    // After a small claim: what is sent within a turn is stored by the poll that finds no more messages.
-    if (claimed > 0 && claimed < limit) await nextTurn();
-    if (claimed > 0 || limit === 0 || freesOrderingKey || queue.settled > 0) return;
-    if (await ledgerCalls.hasAwaitedBackground()) return;
-    // A report that ended during the claim may have enqueued a message that the claim could not see.
-    if (!wasQuiet && reports.size === 0) return;
-    // No await before the sleep: a message that is enqueued in between would not wake it.
-    if (senders.inFlight + queue.waiting + reports.size === 0) idlePolls.foundNothing(poll);
-    await sleep();
+  /** A claim may find messages that the last one could not see. */
+  function pollAgain(): void {
+    isChanged = true;
+    changed.wakeAll();
   }
 
-  /** Until a message was enqueued, sent, or becomes due. */
-  async function sleep(): Promise<void> {
+  function isQuiet(): boolean {
+    const { waiting, running, unsettled } = load();
+    return waiting + running + unsettled + reports.size === 0;
+  }
+
+  async function claim(limit: number): Promise<ClaimedItems<ClaimedMessage>> {
+    const leasedAtMs = clock.now();
+    const poll = idlePolls.begin();
+    const wasQuiet = isQuiet();
+    isChanged = false;
+    const items = await ledger.claimDueBatch(workerId, limit, { leaseMs });
+    const nowMs = clock.now();
+    pace = nextPace(pace, { ...load(), sentPerMs: rate.perMs(nowMs) }, settings);
+    observer.record?.('outbox_claim_duration_ms', nowMs - leasedAtMs, {});
+    if (items.length > 0) reportClaim(items.length);
+    else if (wasQuiet) idlePolls.foundNothing(poll);
+    // An outcome or a report of a dead message that was stored during the poll may have made a message due.
+    else if (isQuiet()) isChanged = true;
+    return { items, leasedAtMs };
+  }
+
+  function reportClaim(claimed: number): void {
+    observer.count?.('outbox_claimed_total', {}, claimed);
+    const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+    logOutbox(observer, what, {}, { workerId, claimed });
+  }
+
+  async function settle(ended: readonly SettledMessage[]): Promise<void> {
+    const settled = await ledger.settle(ended.map(({ outcome }) => outcome));
+    for (const [at, each] of ended.entries()) {
+      rate.sent();
+      dueTimes.add(each.outcome);
+      reportOutcome(each, settled[at], { source, observer, onDead, reports });
+    }
+    // Another message of the key can be claimed now; a message that was not sent is due now or later.
+    const isDue = ({ item, outcome }: SettledMessage): boolean =>
+      item.orderingKey !== undefined || outcome.kind !== 'sent';
+    if (idlePolls.isAwaited || ended.some(isDue)) pollAgain();
+  }
+
+  /** Until a message was enqueued, or may be due for another reason. */
+  async function wake(stopping: AbortSignal): Promise<void> {
     const woken = new AbortController();
     const signal = AbortSignal.any([stopping, woken.signal]);
-    const pollMs = Math.max(1, Math.min(tickIntervalMs, queue.dueInMs(clock.now())));
-    const changed = queue.whenChanged(signal);
+    const pollMs = Math.max(1, Math.min(tickIntervalMs, dueTimes.nextInMs(clock.now())));
+    const change = changed.wait(signal, () => isChanged);
     try {
-      await Promise.race([ledger.whenDue(pollMs, signal), changed]);
+      await Promise.race([ledger.whenDue(pollMs, signal), change]);
     } finally {
       woken.abort('over');
-      await changed.catch(() => undefined);
+      await change.catch(() => undefined);
     }
   }
 
-  while (!stopping.aborted) {
-    try {
-      await step();
-    } catch (error) {
-      if (hasCode(error, 'ABORTED') && stopping.aborted) return;
-      ledgerCalls.reportFailure(error);
-      await clock.sleep(retryMs, stopping).catch(() => undefined);
-      retryMs = Math.min(retryMs * 2, outageMs.max);
-    }
-  }
-}
-
-interface LedgerCalls {
-  /** Running calls of `onDead`. */
-  readonly reports: ReadonlySet<Promise<void>>;
-  /** No other round trip is running, and the next claim stores the outcomes itself. */
-  readonly isQuiet: boolean;
-  /** How many messages may be claimed now. */
-  room(): number;
-  /** Stores the outcomes and claims up to `limit` messages. Returns how many were claimed. */
-  claim(limit: number): Promise<number>;
-  /** Waits for a round trip that runs in addition to the dispatch loop. False: there is none. */
-  hasAwaitedOther(): Promise<boolean>;
-  /** Like `hasAwaitedOther`, but waits for the whole loop of the second claim. */
-  hasAwaitedBackground(): Promise<boolean>;
-  whenSecondClaimEnded(): Promise<void>;
-  /** After the last attempt: stores the outcomes that are left. */
-  storeRest(): Promise<void>;
-  reportFailure(error: unknown): void;
-}
-
-/**
- * The round trips to the ledger. Normally there is one at a time, which stores outcomes and claims messages. While
- * claiming is slower than sending, outcomes are stored in the background, and a second claim runs concurrently.
- */
-function createLedgerCalls(settings: Settings, { queue, senders, stopping }: Parts): LedgerCalls {
-  const { ledger, clock, observer, onDead, workerId, leaseMs } = settings;
-  const rate = createSendRate(clock.now());
-  senders.onSent(() => rate.sent());
-  const reports = new Set<Promise<void>>();
-  let pace: ClaimPace = firstPace(settings);
-  /** Messages that running claims may return. */
-  let requested = 0;
-  let settlement: { readonly count: number; readonly done: Promise<void> } | undefined;
-  let secondLoop: Promise<void> | undefined;
-  let secondClaim: Promise<unknown> | undefined;
-
-  async function settleAndClaim(
-    settled: readonly SettledMessage[],
-    limit: number,
-  ): Promise<number> {
-    const claimedAtMs = clock.now();
-    const outcomes = settled.map(({ outcome }) => outcome);
-    const sentBefore = senders.sentTotal;
-    requested += limit;
-    try {
-      const result =
-        limit === 0
-          ? { settled: await ledger.settle(outcomes), claimed: [] }
-          : await ledger.settleAndClaim(outcomes, { workerId, limit, leaseMs });
-      for (const [at, each] of settled.entries()) {
-        reportOutcome(each, result.settled[at], { source, observer, onDead, reports });
-      }
-      if (limit > 0) {
-        noteClaim(result.claimed, { claimedAtMs, limit, sent: senders.sentTotal - sentBefore });
-      }
-      return result.claimed.length;
-    } catch (error) {
-      queue.putBack(settled);
-      throw error;
-    } finally {
-      requested -= limit;
-    }
-  }
-
-  function noteClaim(
-    messages: readonly ClaimedMessage[],
-    claim: { readonly claimedAtMs: number; readonly limit: number; readonly sent: number },
-  ): void {
-    const { claimedAtMs, limit, sent } = claim;
-    const nowMs = clock.now();
-    const claimed = messages.length;
-    const { inFlight } = senders;
-    const sentPerMs = rate.perMs(nowMs);
-    const report = { limit, claimed, waiting: queue.waiting, inFlight, sent, sentPerMs };
-    pace = nextPace(pace, report, settings);
-    queue.add(messages.map((message) => ({ message, claimedAtMs })));
-    if (claimed > 0) {
-      observer.count?.('outbox_claimed_total', {}, claimed);
-      const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
-      logOutbox(observer, what, {}, { workerId, claimed });
-    }
-    observer.record?.('outbox_claim_duration_ms', nowMs - claimedAtMs, {});
-  }
-
-  function room(): number {
-    const unsettled = settlement === undefined ? 0 : settlement.count + queue.settled;
-    const now = { waiting: queue.waiting, inFlight: senders.inFlight, requested, unsettled };
-    return claimRoom(pace, now, settings);
-  }
-
-  /** Stores outcomes in the background, so that claims need not wait for the disk. */
-  function settleInBackground(): void {
-    if (settlement !== undefined || queue.settled === 0) return;
-    const settled = queue.takeSettled();
-    // After a failure the outcomes return to the queue, and the next claim stores them.
-    const done = settleAndClaim(settled, 0).then(() => undefined, slowDown);
-    settlement = { count: settled.length, done: done.finally(() => (settlement = undefined)) };
-  }
-
-  /** The messages of one claim are read while the other claim runs. */
-  async function runSecondClaims(): Promise<void> {
-    try {
-      while (pace.needsSecondClaim && !stopping.aborted) {
-        const limit = room();
-        if (limit === 0) return;
-        settleInBackground();
-        secondClaim = settleAndClaim([], limit);
-        await secondClaim;
-        senders.startNext();
-      }
-    } catch (error) {
-      slowDown(error);
-    } finally {
-      secondClaim = undefined;
-    }
-  }
-
-  function slowDown(error: unknown): void {
-    pace = paceAfterFailure(pace);
-    reportFailure(error);
-  }
-
-  function reportFailure(err: unknown): void {
-    logOutbox(observer, { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' }, {}, { err });
-  }
-
+  idlePolls.onAwaited(pollAgain);
   return {
     reports,
-    get isQuiet() {
-      return settlement === undefined && secondLoop === undefined && !pace.isBehind;
-    },
-    room,
-    claim(limit) {
-      const inBackground = pace.isBehind && limit > 0;
-      if (inBackground) settleInBackground();
-      const claiming = settleAndClaim(inBackground ? [] : queue.takeSettled(), limit);
-      if (pace.needsSecondClaim) {
-        secondLoop ??= runSecondClaims().finally(() => (secondLoop = undefined));
-      }
-      return claiming;
-    },
-    async hasAwaitedOther() {
-      const other = settlement?.done ?? secondClaim;
-      // The second claim reports its failure itself.
-      await other?.catch(() => undefined);
-      return other !== undefined;
-    },
-    async hasAwaitedBackground() {
-      const other = settlement?.done ?? secondLoop;
-      await other;
-      return other !== undefined;
-    },
-    async whenSecondClaimEnded() {
-      await secondLoop;
-    },
-    async storeRest() {
-      await settlement?.done;
-      // If this fails, the leases expire, and the messages are sent again with the same idempotency key.
-      if (queue.settled > 0) await settleAndClaim(queue.takeSettled(), 0).catch(reportFailure);
-    },
-    reportFailure,
+    room: (now) => claimRoom(pace, now, settings),
+    claim,
+    settle,
+    renew: (messages) => ledger.extend(messages, { leaseMs }),
+    wake,
+    onLost: (err) =>
+      logOutbox(observer, { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' }, {}, { err }),
+    onRestored: () =>
+      logOutbox(observer, { source, operation: 'OUTBOX_CLAIM', phase: 'RESTORED' }, {}),
   };
 }
 
 interface IdlePolls {
+  readonly isAwaited: boolean;
+  /** The listener starts a poll. */
+  onAwaited(listener: () => void): void;
   /** A poll of the ledger begins; returns its number. */
   begin(): number;
   /** The poll found no message, and no message is being sent. */
@@ -353,9 +215,14 @@ interface IdlePolls {
 /** Callers of `whenIdle`: only a poll that began after their call counts. */
 function createIdlePolls(): IdlePolls {
   const waiters = createWaiters();
+  let onAwaited: () => void = () => undefined;
   let begun = 0;
   let idle = 0;
   return {
+    get isAwaited() {
+      return waiters.size > 0;
+    },
+    onAwaited: (listener) => void (onAwaited = listener),
     begin() {
       begun += 1;
       return begun;
@@ -366,7 +233,11 @@ function createIdlePolls(): IdlePolls {
     },
     async whenIdle(signal) {
       const before = begun;
-      while (idle <= before) await waiters.wait(signal, () => idle > before);
+      while (idle <= before) {
+        const idleAgain = waiters.wait(signal, () => idle > before);
+        onAwaited();
+        await idleAgain;
+      }
     },
   };
 }

@@ -28,7 +28,7 @@ export interface Enqueued {
 export type SettleOutcome = 'settled' | 'stale';
 
 export interface ClaimOptions {
-  /** After this, another process may claim the message. Default: 60 s. */
+  /** After this, another process may claim the message. Default: 15 s. */
   readonly leaseMs?: number | undefined;
 }
 
@@ -148,8 +148,8 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     claims: readonly (OutboxClaim | ClaimedMessage)[],
     request: RenewRequest,
   ): Promise<readonly Renewed[]>;
-  /** Extends the leases of waiting claims; tokens stay. Returns how many claims are still valid. */
-  extend(claims: readonly OutboxClaim[], options?: ClaimOptions): Promise<number>;
+  /** Extends leases; tokens stay. Returns whether each claim is still valid. */
+  extend(claims: readonly OutboxClaim[], options?: ClaimOptions): Promise<readonly boolean[]>;
   /**
    * Resolves when messages may be due: after an enqueue, or after `pollMs`.
    * Rejects when the signal fires.

@@ -16,10 +16,14 @@ export const outboxLimits = {
   enqueueMax: 1_000,
   claimBatchDefault: 100,
   claimBatchMax: 5_000,
-  leaseMsDefault: 60_000,
+  /** The claims of a killed process are free again after this; running attempts renew theirs. */
+  leaseMsDefault: 15_000,
   leaseMsMax: 86_400_000,
   tickIntervalMsDefault: 1_000,
   concurrencyDefault: 50,
+  timeoutMsDefault: 30_000,
+  /** The payload bytes of claimed messages that wait to be sent. */
+  waitingBytesMax: 16 * 1_048_576,
   drainMsDefault: 10_000,
   metricsIntervalMsDefault: 15_000,
   /** Jobs that may wait in one queue: bounds the delay of other tenants, and the memory of Redis. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { eventually, rejectsWith } from '../testing/assertions.ts';
 import { openMemory } from '../engines/memory/index.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
@@ -513,6 +513,35 @@ test('operations, phases and counts have the names of the document', async () =>
     assert.ok(logs.has(`OUTBOX_DELIVER ${phase}`), phase);
   }
   assert.ok(logs.has('OUTBOX_ENQUEUE_JOB SUCCESS'));
+});
+
+test('the lease of an attempt that lasts longer is renewed, and a lost claim cancels it', async () => {
+  const clock = fakeClock();
+  const ledger = memoryOutboxLedger({ clock });
+  await enqueued(ledger, {});
+  const attempts: { readonly claim: OutboxClaim; readonly signal: AbortSignal }[] = [];
+  const deliver: Deliver = async (claim, { signal }) => {
+    attempts.push({ claim, signal });
+    await never;
+  };
+  const timed = { clock, leaseMs: 3_000 };
+  await using rig = await start(ledger, deliver, {
+    dispatcher: { ...timed, tickIntervalMs: 100 },
+    worker: { ...timed, drainMs: 1 },
+  });
+  await rig.eventually('it is out', async () => {
+    await clock.advance(100);
+    return attempts.length === 1;
+  });
+  await clock.advance(10_000);
+  const [{ claim, signal } = assert.fail('no attempt')] = attempts;
+  assert.deepEqual([attempts.length, signal.aborted], [1, false]);
+  // Another owner takes the claim over.
+  const [taken] = await ledger.renew([claim], { workerId: 'other', leaseMs: 60_000 });
+  assert.equal(typeof taken, 'object');
+  await clock.advance(1_500);
+  assert.ok(hasCode(signal.reason, 'LEASE_LOST'));
+  assert.equal((await ledger.find(claim.id))?.lockedBy, 'other');
 });
 
 test('invalid settings are rejected', async () => {

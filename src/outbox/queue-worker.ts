@@ -1,11 +1,14 @@
 // Strategy B, second half: takes jobs from queues, takes over their claims in the ledger, sends the messages and
 // stores the outcomes. Calls of the ledger are made in batches.
 
-import { createCallDeadlines, type CallDeadlines } from '../foundation/async/call-deadlines.ts';
+import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
+import type { Cancel } from '../loops/claim-loop.ts';
+import { renewClaims } from '../loops/renew-claims.ts';
 import { attemptDelivery } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { Job } from '../work/work-queue.ts';
@@ -16,12 +19,17 @@ import {
   type DeliveryJob,
   type DeliveryQueueOptions,
 } from './delivery-job.ts';
-import { freesOrderingKey } from './dispatch-queue.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxLedger, Renewed } from './outbox-ledger.ts';
+import type { OutboxOutcome, Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
-import { drained, reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
+import {
+  drained,
+  freesOrderingKey,
+  reportOutcome,
+  whenReported,
+  type SettledMessage,
+} from './report-outcome.ts';
 import { outageMs, sendingSettings, type SendingOptions } from './sending-options.ts';
 
 /** The lease of a running attempt is extended, three times per `leaseMs`. */
@@ -77,48 +85,55 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     const cancelling = new AbortController();
     const reports = new Set<Promise<void>>();
     const deadlines = createCallDeadlines(clock, cancelling.signal);
-    // An attempt may begin until its lease expires, because the lease is extended from then on.
-    const time = { clock, timeoutMs, leaseMs: leaseMs + timeoutMs };
+    const time = { clock, timeoutMs, deadlines };
     const attempt = { deliver, schedule, observer, source, operation, ...time } as const;
-    const logFailure = (err: unknown): void =>
-      logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err });
-    const leases = createAttemptLeases({
-      ledger,
-      clock,
-      leaseMs,
-      deadlines,
-      onFailure: logFailure,
-    });
     const batch = {
       clock,
       stopping: cancelling.signal,
-      onFailure: logFailure,
+      onFailure: (err: unknown) =>
+        logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err }),
     };
     const renew = inBatches(async (claims: readonly OutboxClaim[]) => {
       const leasedAtMs = clock.now();
       const renewed = await ledger.renew(claims, { workerId, leaseMs, perTenant });
       return renewed.map((each) => ({ renewed: each, leasedAtMs }));
     }, batch);
-    const settle = inBatches(async (ended: readonly SettledMessage[]) => {
-      const settled = await ledger.settle(ended.map(({ outcome }) => outcome));
-      for (const [at, each] of ended.entries()) {
+    const settle = inBatches(async (messages: readonly SettledMessage[]) => {
+      const settled = await ledger.settle(messages.map(({ outcome }) => outcome));
+      for (const [at, each] of messages.entries()) {
         reportOutcome(each, settled[at], { source, observer, onDead, reports });
       }
-      if (ended.some(freesOrderingKey)) queue.nudge(`${prefix}:nudge`);
+      if (messages.some(freesOrderingKey)) queue.nudge(`${prefix}:nudge`);
       return settled;
     }, batch);
+
+    const ended = new AbortController();
+    const extend = (claims: readonly OutboxClaim[]) => ledger.extend(claims, { leaseMs });
+    const leases = renewClaims({ clock, leaseMs, renew: extend, signal: ended.signal });
+
+    /** Undefined: another process has the claim. */
+    async function attemptWithin(
+      message: ClaimedMessage,
+      leasedAtMs: number,
+    ): Promise<OutboxOutcome | undefined> {
+      let cancel: Cancel | undefined;
+      let isLost = false;
+      const lease = leases.hold(message, leasedAtMs, () => {
+        isLost = true;
+        cancel?.(new MillraceError('LEASE_LOST', 'another process may have claimed the message'));
+      });
+      const outcome = await attemptDelivery(message, attempt, (given) => (cancel = given));
+      lease.end();
+      return isLost ? undefined : outcome;
+    }
 
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
       const { renewed, leasedAtMs } = await renew({ id, token });
       if (typeof renewed === 'string') return reportDropped(job, renewed);
-      using lease = leases.begin(renewed);
-      const outcome = await attemptDelivery(renewed, leasedAtMs, {
-        ...attempt,
-        deadlines: lease.deadlines,
-      });
-      if (lease.isLost) return reportDropped(job, 'stale');
-      await settle({ message: renewed, outcome });
+      const outcome = await attemptWithin(renewed, leasedAtMs);
+      if (outcome === undefined) return reportDropped(job, 'stale');
+      await settle({ item: renewed, outcome });
     }
 
     async function handleOne(queued: Job): Promise<undefined> {
@@ -149,13 +164,10 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
     }
 
     const working = queue.work(handleOne, { queues, concurrency, signal: stopping, leaseMs });
-    const ended = new AbortController();
-    const extending = leases.extendUntil(ended.signal);
     using stop = whenAborted(stopping);
     await Promise.race([working, stop.aborted]);
     await drained(working, { clock, drainMs, cancelling });
     ended.abort();
-    await extending;
     await whenReported(reports, { clock, drainMs });
   }
 
@@ -164,84 +176,6 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
       return inFlight;
     },
   });
-}
-
-interface AttemptLease extends Disposable {
-  /** Another process may have the message: the attempt was aborted, and its outcome must not be stored. */
-  readonly isLost: boolean;
-  /** Aborts the attempt when its claim is lost. */
-  readonly deadlines: CallDeadlines;
-}
-
-interface AttemptLeases {
-  /** Until the lease is disposed, it is extended. */
-  begin(claim: OutboxClaim): AttemptLease;
-  extendUntil(ended: AbortSignal): Promise<void>;
-}
-
-/** Extends the leases of all running attempts, three times per `leaseMs`. */
-function createAttemptLeases({
-  ledger,
-  clock,
-  leaseMs,
-  deadlines,
-  onFailure,
-}: {
-  readonly ledger: OutboxLedger;
-  readonly clock: Clock;
-  readonly leaseMs: number;
-  readonly deadlines: CallDeadlines;
-  readonly onFailure: (error: unknown) => void;
-}): AttemptLeases {
-  const running = new Map<OutboxClaim, () => void>();
-
-  const extend = async (claims: readonly OutboxClaim[]): Promise<boolean> =>
-    (await ledger.extend(claims, { leaseMs })) === claims.length;
-
-  async function extendAll(): Promise<void> {
-    const claims = [...running.keys()];
-    if (await extend(claims)) return;
-    for (const claim of claims) if (!(await extend([claim]))) running.get(claim)?.();
-  }
-
-  return {
-    begin({ id, token }) {
-      const claim = { id, token };
-      let isLost = false;
-      let abort = (): void => undefined;
-      running.set(claim, () => {
-        isLost = true;
-        abort();
-      });
-      return {
-        get isLost() {
-          return isLost;
-        },
-        deadlines: {
-          begin(timeoutMs, expire) {
-            const end = deadlines.begin(timeoutMs, expire);
-            abort = () => {
-              end();
-              expire('stopped');
-            };
-            return end;
-          },
-        },
-        [Symbol.dispose]: () => void running.delete(claim),
-      };
-    },
-    async extendUntil(ended) {
-      while (!ended.aborted) {
-        try {
-          await clock.sleep(Math.ceil(leaseMs / 3), ended);
-          if (running.size > 0) await extendAll();
-        } catch (error) {
-          // Extended again at the next turn; a claim that expires until then may be taken by another worker.
-          if (!ended.aborted) onFailure(error);
-        }
-      }
-    },
-  };
 }
 
 /** Batches single calls of the ledger. A failed call is repeated until the process must stop. */

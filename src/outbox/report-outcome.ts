@@ -3,6 +3,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
+import type { EndedItem } from '../loops/claim-loop.ts';
 import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome, SettleOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
@@ -10,13 +11,15 @@ import type { ClaimedMessage } from './outbox-message.ts';
 /** Called after a message was stored as dead, for example to publish it to a dead-letter topic. A failure is logged. */
 export type OnDead = (message: ClaimedMessage, error: string) => void | Promise<void>;
 
-export interface SettledMessage {
-  readonly message: ClaimedMessage;
-  readonly outcome: OutboxOutcome;
+export type SettledMessage = EndedItem<ClaimedMessage, OutboxOutcome>;
+
+/** Whether the next message of the same ordering key can be claimed now. */
+export function freesOrderingKey({ item, outcome }: SettledMessage): boolean {
+  return item.orderingKey !== undefined && (outcome.kind === 'sent' || outcome.kind === 'dead');
 }
 
 export function reportOutcome(
-  { message, outcome }: SettledMessage,
+  { item: message, outcome }: SettledMessage,
   settled: SettleOutcome | undefined,
   to: {
     readonly source: string;

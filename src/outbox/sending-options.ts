@@ -12,7 +12,7 @@ import type { OnDead } from './report-outcome.ts';
 
 export interface LeasingOptions {
   readonly ledger: OutboxLedger;
-  /** How long a claim lasts: if its process dies, another one claims the message after this. Default: 60 s. */
+  /** How long a claim lasts without a renewal: if its process dies, another one claims the message. Default: 15 s. */
   readonly leaseMs?: number | undefined;
   /** Default: a new one at every start. */
   readonly workerId?: string | undefined;
@@ -31,7 +31,7 @@ export interface SendingOptions extends LeasingOptions {
   readonly deliver: Deliver;
   /** Messages sent at the same time; of a queue worker: per queue. Default: 50. */
   readonly concurrency?: number | undefined;
-  /** Time limit of one attempt, unless `deliver` sets a shorter one. Default: half of the lease. */
+  /** Time limit of one attempt, unless `deliver` sets a shorter one. Default: 30 s. */
   readonly timeoutMs?: number | undefined;
   /** How long a stop waits for running attempts before it cancels them. Default: 10 s. */
   readonly drainMs?: number | undefined;
@@ -62,14 +62,13 @@ export function claimingSettings(options: ClaimingOptions) {
 }
 
 export function sendingSettings(options: SendingOptions) {
-  const leasing = leasingSettings(options);
   return {
-    ...leasing,
+    ...leasingSettings(options),
     deliver: options.deliver,
     schedule: options.schedule,
     onDead: options.onDead,
     concurrency: options.concurrency ?? limits.concurrencyDefault,
-    timeoutMs: options.timeoutMs ?? Math.floor(leasing.leaseMs / 2),
+    timeoutMs: options.timeoutMs ?? limits.timeoutMsDefault,
     drainMs: options.drainMs ?? limits.drainMsDefault,
   };
 }

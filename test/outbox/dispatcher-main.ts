@@ -9,7 +9,8 @@ import { sendTo } from './receiver.ts';
 export interface DispatcherInput extends LedgerAddress {
   readonly receiver: string;
   readonly seed: number;
-  readonly leaseMs: number;
+  /** Default: that of the dispatcher. */
+  readonly leaseMs?: number | undefined;
 }
 
 const input = childInput() as DispatcherInput;

@@ -272,18 +272,6 @@ begin
   left join {schema}.messages m on c.is_read and m.seq = c.seq;
 end $$;
 
--- Extends leases; returns their number.
-create function {schema}.extend_claims(bigint[], bigint[], integer) returns bigint
-language plpgsql volatile ${keyPlans} as $$
-declare
-  v_count bigint;
-begin
-  update {schema}.ready r set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-  from unnest($1, $2) as c(seq, token) where r.seq = c.seq and r.token = c.token;
-  get diagnostics v_count = row_count;
-  return v_count;
-end $$;
-
 -- Makes the messages of a paused destination due again. Two statements: the first waits for transactions that
 -- park messages, and only a later snapshot sees what they parked.
 create function {schema}.resume_destination(p_type text, p_class integer, p_channel text)
@@ -297,5 +285,17 @@ begin
     where r.due_at = 'infinity' and m.seq = r.seq and m.integration_type = p_type;
   perform {schema}.notify_waiting(p_class, p_channel);
   return v_was_paused;
+end $$;
+`;
+
+/** Extends leases; returns the claims that are still valid. An older version of the function returned their number. */
+export const extendFunction = `
+drop function if exists {schema}.extend_claims(bigint[], bigint[], integer);
+create function {schema}.extend_claims(bigint[], bigint[], integer)
+returns table (o_seq bigint, o_token bigint) language plpgsql volatile ${keyPlans} as $$
+begin
+  return query update {schema}.ready r set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+  from unnest($1, $2) as c(seq, token) where r.seq = c.seq and r.token = c.token
+  returning r.seq, r.token;
 end $$;
 `;

@@ -32,7 +32,7 @@ import {
   renewedFields,
   sourceKey,
   sourceOf,
-  staleClaims,
+  includesClaim,
   toClaimed,
   toMessage,
   type Source,
@@ -209,7 +209,7 @@ export function postgresOutboxLedger(
         request === undefined
           ? { stale: staleOf(await query(settleSql, outcomeArrays(outcomes))), claimed: [] }
           : await claim(outcomes, request);
-      const isStale = staleClaims(stale);
+      const isStale = includesClaim(stale);
       return {
         settled: outcomes.map((outcome) => (isStale(outcome.claim) ? 'stale' : 'settled')),
         claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
@@ -229,8 +229,8 @@ export function postgresOutboxLedger(
       });
     },
     async extend(claims, leaseMs) {
-      const [[count] = []] = await query(extendSql, [...claimArrays(claims), leaseMs]);
-      return Number(count);
+      const isValid = includesClaim(await query(extendSql, [...claimArrays(claims), leaseMs]));
+      return claims.map(isValid);
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
     async list(filter, { limit, after }) {

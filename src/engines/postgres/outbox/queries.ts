@@ -60,7 +60,7 @@ export const settleAndClaimSql =
 
 export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5, $6)';
 
-export const extendSql = 'select {schema}.extend_claims($1, $2, $3)';
+export const extendSql = 'select * from {schema}.extend_claims($1, $2, $3)';
 
 /**
  * $1: limit. Moves due messages to `ready`, and queued messages whose predecessor was removed. Returns the number of

@@ -90,10 +90,10 @@ export function claimArrays(
   return [`{${tokens.map(([seq]) => seq).join()}}`, `{${tokens.map(([, token]) => token).join()}}`];
 }
 
-/** Returns a check whether a claim is stale; a claim with an invalid token is stale too. */
-export function staleClaims(stale: readonly Row[]): (claim: OutboxClaim) => boolean {
-  if (stale.length === 0) return () => false;
-  const tokens = new Set(stale.map(([seq, token]) => encodeToken(seq, token)));
+/** Returns a check whether rows (seq, token) include a claim. Claims with invalid tokens count as the row -1. */
+export function includesClaim(rows: readonly Row[]): (claim: OutboxClaim) => boolean {
+  if (rows.length === 0) return () => false;
+  const tokens = new Set(rows.map(([seq, token]) => encodeToken(seq, token)));
   return ({ token }) => tokens.has(decodeToken(token).join('.'));
 }
 

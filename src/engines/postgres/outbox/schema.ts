@@ -8,7 +8,7 @@ import {
   runMigrations,
   type PostgresMigration,
 } from '../connection/schema.ts';
-import { outboxFunctions } from './functions.ts';
+import { extendFunction, outboxFunctions } from './functions.ts';
 
 const tables = `
 create table {schema}.messages (
@@ -138,7 +138,10 @@ left join {schema}.sent s on s.seq = m.seq
 left join {schema}.dead d on d.seq = m.seq;
 `;
 
-const migrations = [{ title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFunctions}` }];
+const migrations = [
+  { title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFunctions}` },
+  { title: 'extended claims', sql: extendFunction },
+];
 
 /**
  * All migrations of the outbox schema, to review them or to run them with another tool.

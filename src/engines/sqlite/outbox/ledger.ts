@@ -169,7 +169,8 @@ export function sqliteOutboxLedger(
     async extend(claims, leaseMs) {
       const json = JSON.stringify(claims.map(({ token }) => decodeToken(token)));
       const [rows = []] = await run(statement(sql.extendSql, json, leaseMs));
-      return rows.length;
+      const valid = new Set(rows.map(encodeToken));
+      return claims.map(({ token }) => valid.has(token));
     },
     async whenDue(pollMs, signal) {
       watch.setWaiting(true);

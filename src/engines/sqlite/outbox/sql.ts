@@ -131,7 +131,7 @@ export const renewSqls = {
 
 /** ?1: claims; ?2: lease in ms. */
 export const extendSql = `
-update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${fromClaimedRows}) returning seq`;
+update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${fromClaimedRows}) returning seq, token`;
 
 const jobsOf = (row: string): string => `coalesce(
   (select x.jobs from outbox_sent x where x.seq = ${row}.seq),

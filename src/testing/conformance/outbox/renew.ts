@@ -68,7 +68,7 @@ export const renewCases: LedgerCases = {
     const renewed = await renewedOf(ledger, claimed);
     assert.equal(await renewOne(ledger, claimed), 'stale');
     assert.equal(await ledger.markSent(claimed), 'stale');
-    assert.equal(await ledger.extend([claimed]), 0);
+    assert.deepEqual(await ledger.extend([claimed]), [false]);
     assert.equal(await ledger.markSent(renewed), 'settled');
   },
 
@@ -123,7 +123,7 @@ export const renewCases: LedgerCases = {
     const late = await claimAndDie(ledger);
     const owner = await claimAgain(ledger);
     assert.equal(await renewOne(ledger, late), 'stale');
-    assert.equal(await ledger.extend([late]), 0);
+    assert.deepEqual(await ledger.extend([late]), [false]);
     assert.equal(await ledger.markSent(owner), 'settled');
   },
 
@@ -139,7 +139,7 @@ export const renewCases: LedgerCases = {
     ]);
     for (const each of [sent, failed, dead, released]) {
       assert.equal(await renewOne(ledger, each), 'stale');
-      assert.equal(await ledger.extend([each]), 0);
+      assert.deepEqual(await ledger.extend([each]), [false]);
     }
     for (const token of ['', '0', '1.0', 'x', '999999.999999']) {
       assert.equal(await renewOne(ledger, { id: first, token }), 'stale');
@@ -176,10 +176,14 @@ export const renewCases: LedgerCases = {
     assert.equal((await claim(ledger)).length, 1);
   },
 
-  async 'extending a lease keeps its token'(_opened, ledger) {
+  async 'extending leases keeps their tokens, and says which claims are still valid'(
+    _opened,
+    ledger,
+  ) {
     const [id = ''] = await enqueued(ledger, {});
     const claimed = await claimAndDie(ledger);
-    assert.equal(await ledger.extend([claimed, { id, token: '7.7' }], { leaseMs }), 1);
+    const claims = [{ id, token: '7.7' }, claimed, { id, token: 'x' }];
+    assert.deepEqual(await ledger.extend(claims, { leaseMs }), [false, true, false]);
     assert.equal(await statusOf(ledger, id), 'CLAIMED');
     assert.deepEqual(await claim(ledger), []);
     assert.equal(await ledger.markSent(claimed), 'settled');
@@ -248,7 +252,7 @@ export const renewCases: LedgerCases = {
 
   async 'rejects invalid renewals'(_opened, ledger) {
     assert.deepEqual(await ledger.renew([], request), []);
-    assert.equal(await ledger.extend([]), 0);
+    assert.deepEqual(await ledger.extend([]), []);
     await rejectsWith(() => ledger.renew([], { workerId: '' }), 'OUTBOX_INVALID');
     await rejectsWith(() => ledger.renew([], { ...request, leaseMs: 0 }), 'OUTBOX_INVALID');
     await rejectsWith(() => ledger.extend([], { leaseMs: 1.5 }), 'OUTBOX_INVALID');
