@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { ntfyError } from './ntfy-problems.ts';
 import type { PublishParams } from './publish-params.ts';
+import { createTemplateBudget } from './templates/budget.ts';
 import { renderTemplate } from './templates/render-template.ts';
 import { isBoolean, parsePriority } from './request-params.ts';
 import { findTemplate, type NamedTemplate } from './templates/named-templates.ts';
@@ -51,7 +52,7 @@ export function unifiedPushText(params: PublishParams, { head }: PeekedBody): Me
 export function attachedName({ attach, filename }: PublishParams): string {
   if (filename !== '' || attach === '') return filename;
   const path = URL.canParse(attach) ? decoded(new URL(attach).pathname) : '';
-  const name = path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+  const name = path.split('/').findLast((part) => part !== '') ?? '';
   return name === '' || name === '.' ? 'attachment' : name;
 }
 
@@ -83,8 +84,9 @@ export function templatedText(
 }
 
 function inline(params: PublishParams, body: string): MessageText {
+  const budget = createTemplateBudget();
   const render = (template: string, name: string): string =>
-    renderTemplate(template, body, `${name} query parameter`);
+    renderTemplate(template, body, `${name} query parameter`, budget);
   // ntfy's errors name the message 'priority', too.
   const message = render(params.message, 'priority');
   const title = render(params.title, 'title');
@@ -101,8 +103,9 @@ function named(
   const found = findTemplate(params.template, templates);
   if (found === undefined) throw ntfyError('templateUnknown');
   const { title, message, priority } = found;
+  const budget = createTemplateBudget();
   const render = (template: string, part: string): string =>
-    renderTemplate(template, body, `${params.template} (${part})`);
+    renderTemplate(template, body, `${params.template} (${part})`, budget);
   return {
     message: message === undefined ? params.message : render(message, 'message'),
     title: title === undefined ? params.title : render(title, 'title'),
