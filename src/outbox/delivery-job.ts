@@ -2,6 +2,7 @@
 // itself only if it is small and the dispatcher is configured for that.
 
 import { decodeJobId, encodeJobId } from '../contracts/redis-keys.ts';
+import { matchesGlob } from '../foundation/matches-glob.ts';
 import type { DeliveryJob } from './delivery-queue.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
@@ -127,19 +128,7 @@ export function parseDeliveryQueueName(name: string): DeliveryAddress | undefine
 
 /** `*` matches any characters. */
 export function fitsType(patterns: readonly string[], integrationType: string): boolean {
-  return patterns.some((pattern) => {
-    const [first = '', ...rest] = pattern.split('*');
-    const last = rest.pop();
-    if (last === undefined) return pattern === integrationType;
-    if (!integrationType.startsWith(first)) return false;
-    let at = first.length;
-    for (const part of rest) {
-      const found = integrationType.indexOf(part, at);
-      if (found === -1) return false;
-      at = found + part.length;
-    }
-    return integrationType.length - last.length >= at && integrationType.endsWith(last);
-  });
+  return patterns.some((pattern) => matchesGlob(pattern, integrationType));
 }
 
 export function isPattern(type: string): boolean {

@@ -2,6 +2,7 @@
 // characters that it reads, times the instructions of its pattern. That product is charged.
 
 import { RE2JS } from 're2js';
+import { regexSize } from '../../foundation/regex-size.ts';
 import { bounded, failed, int, prefixed, text, type TemplateFunctions } from './arguments.ts';
 import type { TemplateBudget } from './budget.ts';
 
@@ -61,40 +62,15 @@ export function patternFunctions(budget: TemplateBudget): TemplateFunctions {
 
 /** An error: the pattern is invalid. */
 function compiled(pattern: string, budget: TemplateBudget): RE2JS | Error {
-  const size = pattern.length > patternLimits.charsMax ? Infinity : instructionsOf(pattern);
+  const size = pattern.length > patternLimits.charsMax ? Infinity : regexSize(pattern);
   if (size > patternLimits.instructionsMax) return failed('the regular expression is too large');
   // Classes of Unicode are tables, which are merged and folded.
-  budget.charge(1_000 + size * 100 + (pattern.match(/\\p/gi)?.length ?? 0) * 20_000);
+  budget.charge(3_000 + size * 150 + (pattern.match(/\\p/gi)?.length ?? 0) * 20_000);
   try {
     return RE2JS.compile(pattern);
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }
-}
-
-const patternToken = /\\x\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|./gs;
-
-/** At least the number of instructions: a repeated part is copied as often as it may occur. */
-export function instructionsOf(pattern: string): number {
-  const before: number[] = [];
-  let [size, last] = [2, 0];
-  for (const [token, least, most] of pattern.matchAll(patternToken)) {
-    if (token === '(') {
-      before.push(size);
-      [size, last] = [0, 0];
-    } else if (token === ')') {
-      last = size + 2;
-      size = (before.pop() ?? 0) + last;
-    } else if (least !== undefined) {
-      const copies = last * (Math.max(Number(least), Number(most ?? 0)) + 1) * 2;
-      size += copies;
-      last = copies;
-    } else {
-      last = token.length > 1 ? 50 : 2;
-      size += last;
-    }
-  }
-  return before.reduce((sum, each) => sum + each, size);
 }
 
 /** RE2 takes a `String` object, too, and reads it by `charCodeAt` and `indexOf`. */
