@@ -23,7 +23,7 @@ interface Served extends AsyncDisposable {
   readonly rig: SlackRig;
   as(token: string): Ask;
   /** Sends a body as it is, as an administrator. */
-  raw(method: string, path: string, content: { readonly body: string }): Promise<Response>;
+  put(path: string, body: string): Promise<Response>;
   readonly tokens: { readonly admin: string; readonly append: string; readonly other: string };
 }
 
@@ -43,9 +43,9 @@ async function serve(module: Parameters<typeof slackRequests>[0] = {}): Promise<
   return {
     rig,
     tokens,
-    raw: (method, path, { body }) =>
+    put: (path, body) =>
       fetch(`${api.url}${path}`, {
-        method,
+        method: 'PUT',
         headers: { authorization: `Bearer ${tokens.admin}`, 'content-type': 'application/json' },
         body,
       }),
@@ -203,9 +203,8 @@ test('an unreadable secret is named, and the other secrets are encrypted again',
 
 test('a template with deeply nested blocks is a bad request', async () => {
   await using served = await serve();
-  const response = await served.raw('PUT', `${root}/templates/t`, {
-    body: `{"text":"x","blocks":${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}}`,
-  });
+  const blocks = `${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}`;
+  const response = await served.put(`${root}/templates/t`, `{"text":"x","blocks":${blocks}}`);
   assert.equal(response.status, 400);
   assert.match(await response.text(), /REQUEST_INVALID.*nested too deeply/);
 });
