@@ -49,7 +49,7 @@ const access = (pattern: string, topic: string): boolean =>
     'deny',
   ).may(undefined, topic, 'read');
 
-/** Everything that reads a text of somebody else: its work grows at most like n log n. */
+/** Every function that reads a text from outside the process: its work grows at most like n log n. */
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'access rule: pattern': (text) => access(text, 'a'.repeat(64)),
   'access rule: topic': (text) => access('*a*a*a*a*a*a*a*a*a*b', text),
