@@ -12,7 +12,7 @@ export interface SecretKey {
 }
 
 /** The owner of a secret. */
-interface SecretOwner {
+export interface SecretOwner {
   readonly tenant: string;
   /** Kind of the configuration: `workspace` or `app`. */
   readonly kind: string;

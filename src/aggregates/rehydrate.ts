@@ -121,7 +121,7 @@ async function snapshotOf<State, Event extends NewEvent, Command extends NewComm
   stream: string,
 ): Promise<RememberedState<State> | undefined> {
   if (snapshots === undefined) return undefined;
-  const found = await usableSnapshot(stream, aggregate.snapshot, { snapshots, observer });
+  const found = await usableSnapshot(stream, aggregate, { snapshots, observer });
   if (found === undefined) return undefined;
   const { state, revision, eventId, takenAt } = found;
   return { state, revision, eventId, snapshotRevision: revision, sinceMs: Date.parse(takenAt) };

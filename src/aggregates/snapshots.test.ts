@@ -146,8 +146,9 @@ test('an unreadable snapshot is logged and ignored', async () => {
     takenAt: '2025-09-30T10:00:00.000Z',
   };
   const decode = (json: unknown) => {
-    if (typeof json !== 'object') throw new TypeError('not a state');
-    return json as typeof good.state;
+    const state = json as typeof good.state;
+    if (state.balance < 0) throw new TypeError('not a state');
+    return state;
   };
   const broken: readonly unknown[] = [
     { ...good, revision: -1 },
@@ -155,6 +156,11 @@ test('an unreadable snapshot is logged and ignored', async () => {
     { ...good, eventId: undefined },
     { ...good, takenAt: 'yesterday' },
     { ...good, state: 'rubbish' },
+    { ...good, state: null },
+    { ...good, state: [99] },
+    { ...good, state: { owner: 'ada', balance: '99' } },
+    { ...good, state: { owner: 'ada', balance: [99] } },
+    { ...good, state: { owner: 'ada', balance: -1 } },
     null,
   ];
   for (const snapshot of broken) {

@@ -151,7 +151,10 @@ export interface UsableSnapshot<State> extends Omit<Snapshot, 'state'> {
 /** The stored snapshot if the current code can use it; an unreadable snapshot is only logged. */
 export async function usableSnapshot<State>(
   stream: string,
-  policy: SnapshotPolicy<State>,
+  {
+    snapshot: policy,
+    initial,
+  }: { readonly snapshot: SnapshotPolicy<State>; readonly initial: State },
   { snapshots, observer }: { readonly snapshots: SnapshotStore; readonly observer: Observer },
 ): Promise<UsableSnapshot<State> | undefined> {
   try {
@@ -159,6 +162,7 @@ export async function usableSnapshot<State>(
     // A state computed by another code version may have different fields or meanings.
     if (found === undefined || found.codeVersion !== policy.codeVersion) return undefined;
     assertValid(found);
+    assertShape(found.state, policy.encode(initial));
     return { ...found, state: policy.decode(found.state) };
   } catch (err) {
     observer.log?.warn({ stream, err }, 'unreadable snapshot ignored');
@@ -176,6 +180,24 @@ function assertValid({ revision, eventId, takenAt }: Snapshot): void {
           ? 'takenAt'
           : undefined;
   if (invalidField !== undefined) throw new TypeError(`the snapshot's ${invalidField} is invalid`);
+}
+
+/** A stored state has the kind of the initial one, and so has each of its fields that the initial one has. */
+function assertShape(state: unknown, initial: unknown): void {
+  if (kindOf(initial) === 'null') return;
+  const isFit =
+    kindOf(state) === kindOf(initial) &&
+    Object.entries(Object(initial) as object).every(([name, value]: [string, unknown]) => {
+      const kinds = [value, (state as Readonly<Record<string, unknown>>)[name]].map(kindOf);
+      return kinds.includes('null') || kinds[0] === kinds[1];
+    });
+  if (!isFit)
+    throw new TypeError("the snapshot's state does not have the shape of the initial state");
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  return Array.isArray(value) ? 'list' : typeof value;
 }
 
 /** The JSON value of a state; throws if JSON cannot represent a member of the state. */

@@ -7,6 +7,7 @@ import { validateSubject } from '../contracts/subject-match.ts';
 import { compileSchema, problemsText } from '../contracts/schema.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { parseJson } from '../foundation/parse-json.ts';
 import { busLimits as limits } from './bus-limits.ts';
 
 const text = (charsMax: number): TString =>
@@ -125,9 +126,9 @@ export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array
 export function decodeTransportEnvelope(bytes: Uint8Array): TransportEnvelope {
   let value: unknown;
   try {
-    value = JSON.parse(utf8.decode(bytes));
+    value = parseJson(utf8.decode(bytes));
   } catch (cause) {
-    const message = 'not a transport envelope: it is not JSON in UTF-8';
+    const message = 'not a transport envelope: it is not JSON in UTF-8, or nested too deeply';
     throw new MillraceError('ENVELOPE_INVALID', message, { cause });
   }
   const problem = problemOf(value);

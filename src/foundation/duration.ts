@@ -15,6 +15,8 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 const parts = /(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/g;
+/** Longer than any duration that a person writes. */
+const charsMax = 100;
 const whole = new RegExp(`^(?:${parts.source})+$`);
 
 /**
@@ -33,6 +35,7 @@ export function parseDuration(duration: unknown): number | undefined {
 }
 
 function sum(text: string): number {
+  if (text.length > charsMax) return Number.NaN;
   const compact = text.replaceAll(' ', '');
   if (!whole.test(compact)) return Number.NaN;
   return [...compact.matchAll(parts)].reduce(

@@ -1,6 +1,7 @@
 // Filters events by type, stream, category and tenant, in time linear in the length of the string.
 
 import { RE2JS } from 're2js';
+import { regexSize } from '../foundation/regex-size.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { categoryOf } from './stream-category.ts';
 import type { RowFilter } from './store-engine.ts';
@@ -22,7 +23,12 @@ export interface EventFilter {
   readonly system?: boolean | undefined;
 }
 
-export const filterLimits = { patternCharsMax: 1_000, listItemsMax: 1_000 } as const;
+export const filterLimits = {
+  patternCharsMax: 1_000,
+  /** Instructions of the compiled pattern. */
+  patternSizeMax: 10_000,
+  listItemsMax: 1_000,
+} as const;
 
 type Test = (text: string) => boolean;
 
@@ -65,6 +71,9 @@ function byPattern(name: string, pattern: string | undefined): Test | undefined 
   if (pattern === undefined) return undefined;
   if (pattern.length > filterLimits.patternCharsMax) {
     throw invalid(name, `has more than ${filterLimits.patternCharsMax} characters`);
+  }
+  if (regexSize(pattern) > filterLimits.patternSizeMax) {
+    throw invalid(name, 'repeats too much: use smaller numbers in {…}');
   }
   try {
     const compiled = RE2JS.compile(pattern);

@@ -1,6 +1,7 @@
 // The action buttons of a notification, in JSON or in ntfy's short form:
 // `view, Open, https://…, clear=true; http, Stop, https://…, body='{}'`.
 
+import { parseJson } from '../foundation/parse-json.ts';
 import { ntfyError } from './ntfy-problems.ts';
 import { isBoolean, isTrue } from './request-params.ts';
 import { filled, randomLetters, type TopicAction } from './topic-message.ts';
@@ -58,7 +59,7 @@ function checkedAction(draft: ActionDraft): TopicAction {
 function fromJson(text: string): readonly ActionDraft[] {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseJson(text);
   } catch (error) {
     throw invalid(`JSON error: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -9,9 +9,12 @@ export interface DelayLimits {
   readonly delayMsMax: number;
 }
 
+/** Longer than any time that a person writes. */
+const charsMax = 100;
+
 /** Returns Unix seconds. */
 export function parseDelay(text: string, nowMs: number, limits: DelayLimits): number {
-  const atMs = futureTime(text.trim(), nowMs);
+  const atMs = text.length > charsMax ? undefined : futureTime(text.trim(), nowMs);
   if (atMs === undefined || !Number.isFinite(atMs)) throw ntfyError('delayUnreadable');
   const at = Math.floor(atMs / 1_000);
   if (at < Math.floor((nowMs + limits.delayMsMin) / 1_000)) throw ntfyError('delayTooSmall');

@@ -49,7 +49,7 @@ export function unifiedPushText(params: PublishParams, { head }: PeekedBody): Me
 export function attachedName({ attach, filename }: PublishParams): string {
   if (filename !== '' || attach === '') return filename;
   const path = URL.canParse(attach) ? decoded(new URL(attach).pathname) : '';
-  const name = path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+  const name = path.split('/').findLast((part) => part !== '') ?? '';
   return name === '' || name === '.' ? 'attachment' : name;
 }
 

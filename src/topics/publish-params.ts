@@ -128,7 +128,8 @@ function isHttp(url: string): boolean {
 
 function readEmail(email: string, { hasEmail }: PublishRules): string {
   if (email === '') return '';
-  if (!/^[^\s,;]+@[^\s,;]+$/.test(email) && !isTrue(email)) throw ntfyError('emailInvalid');
+  const isAddress = /^[^\s,;]+$/.test(email) && email.slice(1, -1).includes('@');
+  if (!isAddress && !isTrue(email)) throw ntfyError('emailInvalid');
   if (!hasEmail) throw ntfyError('emailDisabled');
   // `yes` means the address of the account, and accounts have no address here.
   if (isTrue(email)) throw ntfyError('anonymousEmail');

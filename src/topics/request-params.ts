@@ -1,5 +1,6 @@
 // Parameters of a request, which ntfy accepts as headers and in the query, under several names each.
 
+import { parseJson } from '../foundation/parse-json.ts';
 import { ntfyError } from './ntfy-problems.ts';
 
 /** Names in lower case. Of a header that was sent several times, the first value is used. */
@@ -64,7 +65,7 @@ function headerText(name: string, value: string): string {
 export function readJsonObject(body: Buffer): Readonly<Record<string, unknown>> {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString('utf8'));
+    parsed = parseJson(body.toString('utf8'));
   } catch {
     throw ntfyError('jsonInvalid');
   }

@@ -19,18 +19,3 @@ export function checkQueueName(name: string): void {
 export function isPattern(name: string): boolean {
   return name.includes('*');
 }
-
-/** `*` matches any characters. */
-export function fitsPattern(pattern: string, name: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  const last = rest.pop();
-  if (last === undefined) return pattern === name;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
-  }
-  return name.length - last.length >= at && name.endsWith(last);
-}

@@ -1,13 +1,15 @@
 // The routes of the module, with those of secrets and of the connection test.
 
+import { CommandRejected } from 'millrace/aggregates';
 import { createSlackClient } from 'millrace/destinations/slack';
 import { Type, type NewCommand } from 'millrace/contracts';
+import { hasCode } from 'millrace/foundation';
 import { route, type ModuleWeb, type Route, type WebContext } from 'millrace/platform';
 import { resealApp, resealWorkspace } from '../config-events.ts';
 import { workspace, type AppDocument, type WorkspaceDocument } from '../config.ts';
 import { failureCodeOf } from '../decide-outcome.ts';
 import { boundedContext } from '../fields.ts';
-import type { SecretBox } from '../secret-box.ts';
+import type { SecretBox, SecretOwner } from '../secret-box.ts';
 import { boxOf, configRoutes } from './config-routes.ts';
 import { requestRoutes } from './request-routes.ts';
 import { idText, notFound, root, tenantOf } from './slack-endpoint.ts';
@@ -68,7 +70,7 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
         const { code } = request.params;
         const { config } = (await context.load(workspace, { tenant, id: code })).state;
         if (config === undefined) throw notFound('workspace');
-        const token = boxOf(secrets).open(config.token, { tenant, kind: 'workspace', code });
+        const token = tokenOf(boxOf(secrets), config.token, { tenant, kind: 'workspace', code });
         await using slack = await createSlackClient({ apiUrl, clock: context.clock });
         const response = await slack.test({ token, signal: request.signal });
         return response.kind === 'ok'
@@ -79,6 +81,14 @@ function secretRoutes(context: WebContext, { secrets, apiUrl }: SlackWebOptions)
   ];
 }
 
+function tokenOf(secrets: SecretBox, sealed: string, owner: SecretOwner): string {
+  try {
+    return secrets.open(sealed, owner);
+  } catch (error) {
+    throw hasCode(error, 'CONFIG_INVALID') ? secretUnreadable([`workspace ${owner.code}`]) : error;
+  }
+}
+
 /** Key rotation: encrypts every secret of a tenant with the first key, so that the old key can be removed. */
 export async function resealSecrets(
   { documents, handle }: Pick<WebContext, 'documents' | 'handle'>,
@@ -86,10 +96,18 @@ export async function resealSecrets(
   tenant: string,
 ): Promise<number> {
   let count = 0;
+  const unreadable: string[] = [];
   const reseal = (sealed: string, kind: string, code: string): string | undefined => {
-    if (secrets.isCurrent(sealed)) return undefined;
     const owner = { tenant, kind, code };
-    return secrets.seal(secrets.open(sealed, owner), owner);
+    try {
+      return secrets.isCurrent(sealed)
+        ? undefined
+        : secrets.seal(secrets.open(sealed, owner), owner);
+    } catch (error) {
+      if (!hasCode(error, 'CONFIG_INVALID')) throw error;
+      unreadable.push(`${kind} ${code}`);
+      return undefined;
+    }
   };
   const send = async (id: string, command: NewCommand): Promise<void> => {
     await handle({ tenant, id, command });
@@ -107,7 +125,20 @@ export async function resealSecrets(
     const signingSecret = old === undefined ? undefined : reseal(old, 'app', code);
     if (signingSecret !== undefined) await send(code, resealApp({ signingSecret }));
   }
+  if (unreadable.length > 0) throw secretUnreadable(unreadable, { resealed: count });
   return count;
+}
+
+function secretUnreadable(
+  owners: readonly string[],
+  details: Readonly<Record<string, unknown>> = {},
+): CommandRejected {
+  const some = owners.slice(0, 10).join(', ');
+  const message = `Cannot decrypt the secret of ${some}. Set the secret again, or add its key.`;
+  return new CommandRejected('secret-unreadable', message, {
+    ...details,
+    owners: owners.slice(0, 100),
+  });
 }
 
 async function* all<Document>(

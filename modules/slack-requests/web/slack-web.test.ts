@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startApi } from 'millrace/server/api';
 import type { slackRequests } from '../slack-requests.ts';
-import { slackRig, token, type SlackRig } from '../testing/slack-rig.ts';
+import { workspaceProjection } from '../config.ts';
+import { configureWorkspace } from '../config-events.ts';
+import { secretKeys, slackRig, token, type SlackRig } from '../testing/slack-rig.ts';
 
 interface Answer {
   readonly status: number;
@@ -20,6 +22,8 @@ type Ask = (
 interface Served extends AsyncDisposable {
   readonly rig: SlackRig;
   as(token: string): Ask;
+  /** Sends a body as it is, as an administrator. */
+  put(path: string, body: string): Promise<Response>;
   readonly tokens: { readonly admin: string; readonly append: string; readonly other: string };
 }
 
@@ -39,6 +43,12 @@ async function serve(module: Parameters<typeof slackRequests>[0] = {}): Promise<
   return {
     rig,
     tokens,
+    put: (path, body) =>
+      fetch(`${api.url}${path}`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${tokens.admin}`, 'content-type': 'application/json' },
+        body,
+      }),
     as: (bearer) => async (method, path, body, headers) => {
       const response = await fetch(`${api.url}${path}`, {
         method,
@@ -166,4 +176,35 @@ test('the routes are in the OpenAPI document', async () => {
   ]) {
     assert.ok(paths.includes(`${root}/${path}`), path);
   }
+});
+
+test('an unreadable secret is named, and the other secrets are encrypted again', async () => {
+  const young = { id: 'k2', key: Buffer.alloc(32, 9).toString('base64') };
+  await using served = await serve({ secretKeys: [young, ...secretKeys] });
+  const { platform } = served.rig;
+  const ask = served.as(served.tokens.admin);
+  await platform.handle({
+    tenant: 'core',
+    id: 'aaa',
+    command: configureWorkspace({
+      name: 'A',
+      token: `sealed.v1.k9.${'a'.repeat(16)}.${'b'.repeat(40)}`,
+      defaultChannelId: 'C0A',
+    }),
+  });
+  await platform.waitFor(workspaceProjection, await platform.engines.store.head());
+  const resealed = await ask('POST', `${root}/secrets/reseal`);
+  assert.equal(resealed.status, 422);
+  assert.match(resealed.text, /workspace aaa/);
+  assert.match(resealed.text, /"resealed":1/);
+  const tried = await ask('POST', `${root}/workspaces/aaa/test`);
+  assert.deepEqual([tried.status, /workspace aaa/.test(tried.text)], [422, true]);
+});
+
+test('a template with deeply nested blocks is a bad request', async () => {
+  await using served = await serve();
+  const blocks = `${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}`;
+  const response = await served.put(`${root}/templates/t`, `{"text":"x","blocks":${blocks}}`);
+  assert.equal(response.status, 400);
+  assert.match(await response.text(), /REQUEST_INVALID.*nested too deeply/);
 });

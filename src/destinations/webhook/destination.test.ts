@@ -117,8 +117,32 @@ test('sends custom headers, which cannot replace the signature', async () => {
   const request = receiver.requests.at(-1);
   assert.equal(request?.headers['authorization'], 'Bearer x');
   assert.equal(request?.headers['webhook-id'], 'e-1');
-  const bad = await deliver({ endpoint: endpoint({ headers: { x: 'a\r\nb: c' } }) });
-  assert.equal(bad.kind, 'dead');
+});
+
+test('rejects headers of HTTP itself and invalid ones, when an endpoint is configured and when it is used', async () => {
+  const sent = receiver.requests.length;
+  const names = [
+    'Transfer-Encoding',
+    'content-length',
+    'HOST',
+    'Connection',
+    'TE',
+    'Upgrade',
+    'Expect',
+  ];
+  for (const headers of [
+    ...names.map((name) => ({ [name]: 'chunked' })),
+    { x: 'a\r\nb: c' },
+    { 'x y': '' },
+  ]) {
+    const target = endpoint({ headers });
+    assert.throws(() => webhookDestination({ endpoint: target, ...local }), {
+      code: 'CONFIG_INVALID',
+    });
+    const outcome = await deliver({ endpoint: async () => target });
+    assert.equal(outcome.kind, 'dead');
+  }
+  assert.equal(receiver.requests.length, sent);
 });
 
 test('does not follow a redirect', async () => {

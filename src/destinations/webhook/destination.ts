@@ -1,5 +1,6 @@
 // Delivers messages to webhooks: one signed POST to a permitted address, and the outcome of its response.
 
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
@@ -29,7 +30,7 @@ export interface WebhookEndpoint {
   readonly secrets: readonly [string, ...string[]];
   /** Subscribed event types: `payment.completed.v1`, `payment.*` or `*`. Default: all. */
   readonly eventTypes?: readonly string[] | undefined;
-  /** Additional headers; those of the standard take precedence. */
+  /** Additional headers; those of the standard take precedence. Headers of the connection and `Host` are rejected. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -93,9 +94,10 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
   // A fixed endpoint is validated at once.
   if (typeof endpoint !== 'function') check(endpoint);
 
-  function check({ url: text, secrets }: WebhookEndpoint): URL {
+  function check({ url: text, secrets, headers = {} }: WebhookEndpoint): URL {
     const url = checkedUrl(text, { allowHttp });
     guard.checkHost(url.hostname);
+    for (const [name, value] of Object.entries(headers)) checkHeader(name, value, url.host);
     for (const secret of secrets) signingKey(secret);
     return url;
   }
@@ -215,6 +217,31 @@ export function checkedUrl(text: string, { allowHttp }: { readonly allowHttp: bo
     );
   }
   return url;
+}
+
+/** The headers of HTTP itself: they say where a request ends, who receives it and what happens to the connection. */
+const headersOfHttp: ReadonlySet<string> = new Set(
+  `connection content-length expect host http2-settings keep-alive proxy-authenticate proxy-authorization
+   proxy-connection te trailer transfer-encoding upgrade`.split(/\s+/),
+);
+
+function checkHeader(name: string, value: string, host: string): void {
+  const invalid = (reason: string, cause?: unknown): MillraceError =>
+    new MillraceError(
+      'CONFIG_INVALID',
+      `the header ${JSON.stringify(name)} of the webhook at '${host}' ${reason}`,
+      { cause },
+    );
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch (error) {
+    throw invalid(
+      'is not a valid header: use letters, digits, "-" and printable characters',
+      error,
+    );
+  }
+  if (headersOfHttp.has(name.toLowerCase())) throw invalid('is set by HTTP: remove it');
 }
 
 function resultOf(outcome: DeliveryOutcome): EndpointResult {

@@ -125,6 +125,8 @@ function sharedBytes(secret: string): Buffer {
 }
 
 function bytesOf(text: string): Buffer | undefined {
+  // The longest secret in base64.
+  if (text.length > 4 * Math.ceil(webhookKeyLimits.secretBytesMax / 3)) return undefined;
   const bytes = Buffer.from(text, 'base64');
   const isBase64 = bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '');
   return isBase64 ? bytes : undefined;

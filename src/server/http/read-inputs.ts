@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TObject, TSchema } from 'typebox';
 import { compileSchema, type Schema } from '../../contracts/schema.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { parseJson } from '../../foundation/parse-json.ts';
 
 const compiled = new WeakMap<object, Schema<unknown>>();
 
@@ -64,9 +65,10 @@ export async function readJson(request: IncomingMessage, bytesMax: number): Prom
   }
   const text = utf8(await readBytes(request, bytesMax));
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch (error) {
-    throw new MillraceError('REQUEST_INVALID', 'the body is not JSON', { cause: error });
+    const reason = error instanceof RangeError ? error.message : 'not JSON';
+    throw new MillraceError('REQUEST_INVALID', `the body is ${reason}`, { cause: error });
   }
 }
 

@@ -3,6 +3,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { parseJson } from '../../foundation/parse-json.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import { checked } from './read-inputs.ts';
 
@@ -188,8 +189,9 @@ export function readMessage(
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch (error) {
-    throw new MillraceError('REQUEST_INVALID', 'the message is not JSON', { cause: error });
+    const reason = error instanceof RangeError ? error.message : 'not JSON';
+    throw new MillraceError('REQUEST_INVALID', `the message is ${reason}`, { cause: error });
   }
 }

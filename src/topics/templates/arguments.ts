@@ -45,8 +45,10 @@ function expected(type: string, value: TemplateValue): never {
 export const text = (value: TemplateValue): string =>
   typeof value === 'string' ? value : expected('string', value);
 
-export const int = (value: TemplateValue): number =>
-  typeof value === 'bigint' ? Number(value) : expected('int', value);
+export const integer = (value: TemplateValue): bigint =>
+  typeof value === 'bigint' ? value : expected('int', value);
+
+export const int = (value: TemplateValue): number => Number(integer(value));
 
 export const bool = (value: TemplateValue): boolean =>
   typeof value === 'boolean' ? value : expected('bool', value);
@@ -74,12 +76,13 @@ export function whole(value: TemplateValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'boolean') return value ? 1n : 0n;
   if (typeof value === 'string') return /^[-+]?\d{1,18}$/.test(value) ? BigInt(value) : 0n;
-  return typeof value === 'number' && Number.isFinite(value) ? BigInt(Math.trunc(value)) : 0n;
+  const isWhole = typeof value === 'number' && Number.isFinite(value);
+  return isWhole ? BigInt.asIntN(64, BigInt(Math.trunc(value))) : 0n;
 }
 
 export function float(value: TemplateValue): number {
   if (typeof value === 'string') {
-    return /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i.test(value) ? Number(value) : 0;
+    return /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i.test(value) ? Number(value) : 0;
   }
   if (typeof value === 'number') return value;
   return typeof value === 'bigint' || typeof value === 'boolean' ? Number(value) : 0;

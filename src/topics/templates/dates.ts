@@ -17,10 +17,10 @@ export const dateFunctions: TemplateFunctions = {
   dateInZone: (layout, value, zone) => inZone(text(layout), value, text(zone)),
   htmlDate: (value) => inZone(isoDate, value, 'Local'),
   htmlDateInZone: (value, zone) => inZone(isoDate, value, text(zone)),
-  dateModify: (by, value) => new TemplateTime(time(value).ms + (parseGoDuration(text(by)) ?? 0)),
+  dateModify: (by, value) => moved(time(value), parseGoDuration(text(by)) ?? 0),
   mustDateModify(by, value) {
     const ms = parseGoDuration(text(by)) ?? failed(`time: invalid duration "${text(by)}"`);
-    return new TemplateTime(time(value).ms + ms);
+    return moved(time(value), ms);
   },
   toDate: (layout, value) => new TemplateTime(parseGoTime(text(layout), text(value)) ?? zeroMs),
   mustToDate: (layout, value) =>
@@ -34,6 +34,13 @@ export const dateFunctions: TemplateFunctions = {
   unixEpoch: (value) => String(Math.floor(time(value).ms / 1_000)),
 };
 
+function moved({ ms }: TemplateTime, byMs: number): TemplateTime {
+  const result = new TemplateTime(ms + byMs);
+  return isReal(result.ms) ? result : failed('the time is out of range');
+}
+
+const isReal = (ms: number): boolean => Math.abs(ms) <= 8_640_000_000_000_000;
+
 /** A time or Unix seconds; any other value is the current time, as in Sprig. */
 function momentOf(value: TemplateValue): number {
   if (value instanceof TemplateTime) return value.ms;
@@ -42,7 +49,7 @@ function momentOf(value: TemplateValue): number {
 
 function inZone(layout: string, value: TemplateValue, zone: string): string {
   const ms = momentOf(value);
-  if (Math.abs(ms) > 8_640_000_000_000_000) return failed('the time is out of range');
+  if (!isReal(ms)) return failed('the time is out of range');
   // Like Sprig: an unknown zone is UTC.
   const known = zone === 'Local' ? localTimeZone() : isTimeZone(zone) ? zone : 'UTC';
   return formatGoTime(ms, layout, known);

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { templateCosts } from './costs.ts';
 import { templateFunctionNames } from './functions.ts';
+
+test('each function of templates has a cost', () => {
+  assert.deepEqual([...templateCosts.keys()].toSorted(), templateFunctionNames);
+});
 
 test('templates have exactly the functions of ntfy', () => {
   const ofGo = 'and eq ge gt html index js le len lt ne not or print printf println urlquery';

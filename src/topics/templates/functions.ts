@@ -10,14 +10,17 @@ import {
   type TemplateFunction,
   type TemplateFunctions,
 } from './arguments.ts';
+import { createTemplateBudget, units, type TemplateBudget } from './budget.ts';
+import { templateCosts } from './costs.ts';
 import { dateFunctions } from './dates.ts';
 import { listFunctions, listsOfMany } from './lists.ts';
 import { numberFunctions, numbersOfMany } from './numbers.ts';
 import { patternFunctions } from './patterns.ts';
+import { urlFunctions } from './urls.ts';
 import { textFunctions, textsOfMany } from './texts.ts';
 import {
   compareValues,
-  deepEqualValues,
+  deepKey,
   equalValues,
   goJson,
   isDict,
@@ -62,7 +65,7 @@ const fixed: TemplateFunctions = {
   typeIsLike: (type, value) => [text(type), `*${text(type)}`].includes(typeOfValue(value)),
   kindOf: (value) => kindOfValue(value),
   kindIs: (kind, value) => text(kind) === kindOfValue(value),
-  deepEqual: (first, second) => deepEqualValues(first, second),
+  deepEqual: (first, second) => deepKey(first) === deepKey(second),
 
   fromJSON: (value) => parsed(value, () => undefined),
   mustFromJSON: (value) => parsed(value, (error) => failed(String(error))),
@@ -73,7 +76,7 @@ const fixed: TemplateFunctions = {
   ...listFunctions,
   ...numberFunctions,
   ...dateFunctions,
-  ...patternFunctions,
+  ...urlFunctions,
 };
 
 /** Functions that take any number of arguments after their parameters. */
@@ -94,7 +97,7 @@ const variadic: TemplateFunctions = {
       .replaceAll(/[&<>"']/g, (letter) => htmlLetters[letter] ?? letter),
   js: (...values) => scriptText(values.map(shown).join('')),
   urlquery: (...values) =>
-    encodeURIComponent(values.map(shown).join(''))
+    encodeURIComponent(values.map(shown).join('').toWellFormed())
       .replaceAll('%20', '+')
       .replaceAll(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`),
 
@@ -126,21 +129,37 @@ function printed(values: readonly TemplateValue[]): string {
     .join('');
 }
 
+const patternNames: ReadonlySet<string> = new Set(
+  Object.keys(patternFunctions(createTemplateBudget())),
+);
+
 export const templateFunctionNames: readonly string[] = [
   ...Object.keys(fixed),
+  ...patternNames,
   ...Object.keys(variadic),
 ].toSorted();
 
 export function isTemplateFunction(name: string): boolean {
-  return Object.hasOwn(fixed, name) || Object.hasOwn(variadic, name);
+  return patternNames.has(name) || Object.hasOwn(fixed, name) || Object.hasOwn(variadic, name);
 }
 
-export function callTemplateFunction(name: string, values: TemplateValue[]): TemplateValue {
-  const isFixed = Object.hasOwn(fixed, name);
-  const called: TemplateFunction | undefined = isFixed ? fixed[name] : variadic[name];
-  if (called === undefined) return failed(`function "${name}" not defined`);
+/** Charges the budget before the function runs. */
+export function callTemplateFunction(
+  budget: TemplateBudget,
+  name: string,
+  values: TemplateValue[],
+): TemplateValue {
+  const table = patternNames.has(name) ? patternFunctions(budget) : fixed;
+  const isFixed = Object.hasOwn(table, name);
+  const called: TemplateFunction | undefined = isFixed ? table[name] : variadic[name];
+  const cost = templateCosts.get(name);
+  if (called === undefined || cost === undefined) return failed(`function "${name}" not defined`);
   const isCounted = isFixed ? values.length === called.length : values.length >= called.length;
-  if (isCounted) return called(...values);
+  if (isCounted) {
+    budget.charge(units.call + values.length);
+    cost(budget, values);
+    return called(...values);
+  }
   const wanted = `${isFixed ? '' : 'at least '}${called.length}`;
   return failed(`wrong number of args for ${name}: want ${wanted} got ${values.length}`);
 }

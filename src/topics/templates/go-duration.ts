@@ -11,14 +11,18 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Returns milliseconds; undefined if Go cannot parse the text. */
+/** Longer than any duration that a person writes. */
+const charsMax = 100;
+
+/** Returns milliseconds; undefined if Go cannot parse the text, or if it is too long. */
 export function parseGoDuration(text: string): number | undefined {
+  if (text.length > charsMax) return undefined;
   const [, sign = '', rest = ''] = /^([-+]?)(.*)$/s.exec(text) ?? [];
   if (rest === '0') return 0;
-  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
+  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) return undefined;
   let total = 0;
   for (const [, number = '', unit = ''] of rest.matchAll(
-    /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g,
+    /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g,
   )) {
     total += Number(number) * (unitMs[unit] ?? 0);
   }
@@ -29,6 +33,7 @@ export function parseGoDuration(text: string): number | undefined {
 
 /** A duration of Go, or a number and a unit, which may be days. */
 export function parseLongDuration(text: string): number | undefined {
+  if (text.length > charsMax) return undefined;
   const short = parseGoDuration(text);
   if (short !== undefined) return short;
   const [, number, word = ''] =

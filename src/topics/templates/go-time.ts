@@ -13,17 +13,21 @@ const days = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' 
 const elements =
   /January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|002|0[1-6]|15|1|2006|_2006|__2|_2|2|3|4|5|PM|pm|[-Z]070000|[-Z]07:00:00|[-Z]0700|[-Z]07:00|[-Z]07|[.,]0+(?!\d)|[.,]9+(?!\d)/g;
 
-const layoutCharsMax = 256;
+/** Of a layout and of a time that are parsed. */
+const charsMax = 256;
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
 export function formatGoTime(ms: number, layout: string, zone: string): string {
   const wall = new Date(wallTimeAt(zone, ms));
+  const seconds = Math.round((wall.getTime() - ms) / 1_000);
+  // Found once: a layout may have many of them.
+  let name: string | undefined;
   return layout.replaceAll(elements, (element) => {
     const format = formats[element];
     if (format !== undefined) return format(wall);
-    if (element === 'MST') return zoneName(ms, zone);
-    return /^[.,]/.test(element) ? fraction(element, ms) : offset(element, ms, zone);
+    if (element === 'MST') return (name ??= zoneName(ms, zone, seconds));
+    return /^[.,]/.test(element) ? fraction(element, ms) : offset(element, seconds);
   });
 }
 
@@ -69,8 +73,7 @@ function fraction(element: string, ms: number): string {
   return short === '' ? '' : `${element[0]}${short}`;
 }
 
-function offset(element: string, ms: number, zone: string): string {
-  const seconds = offsetSeconds(ms, zone);
+function offset(element: string, seconds: number): string {
   if (element.startsWith('Z') && seconds === 0) return 'Z';
   const size = Math.abs(seconds);
   const parts = [Math.floor(size / 3_600), Math.floor(size / 60) % 60, size % 60].map(two);
@@ -84,20 +87,20 @@ function offsetSeconds(ms: number, zone: string): number {
 }
 
 /** The abbreviation of a zone, such as CET; its offset if it has none. */
-function zoneName(ms: number, zone: string): string {
+function zoneName(ms: number, zone: string, seconds: number): string {
   if (zone === 'UTC') return 'UTC';
   for (const locale of ['en-GB', 'en-US', 'en-AU']) {
     const format = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' });
     const name = format.formatToParts(ms).find(({ type }) => type === 'timeZoneName')?.value ?? '';
     if (/^[A-Z]{3,5}$/.test(name)) return name;
   }
-  const minutes = Math.floor(Math.abs(offsetSeconds(ms, zone)) / 60) % 60;
-  return offset(minutes === 0 ? '-07' : '-0700', ms, zone);
+  const minutes = Math.floor(Math.abs(seconds) / 60) % 60;
+  return offset(minutes === 0 ? '-07' : '-0700', seconds);
 }
 
 /** Milliseconds; undefined if the value does not match the layout. */
 export function parseGoTime(layout: string, value: string): number | undefined {
-  if (layout.length > layoutCharsMax) return undefined;
+  if (layout.length > charsMax || value.length > charsMax) return undefined;
   const found: Record<string, string> = {};
   const names: string[] = [];
   let pattern = '';

@@ -13,16 +13,13 @@ import {
   type TemplateFunctions,
 } from './arguments.ts';
 import {
-  deepEqualValues,
+  deepKey,
   isEmptyValue,
   isNil,
   ownField,
   type TemplateDict,
   type TemplateValue,
 } from './values.ts';
-
-const isIn = (values: readonly TemplateValue[], wanted: TemplateValue): boolean =>
-  values.some((value) => deepEqualValues(value, wanted));
 
 /** Functions with a `must` variant. sprig's own variants differ in how they fail, which publishers cannot see. */
 const strict: TemplateFunctions = {
@@ -36,12 +33,12 @@ const strict: TemplateFunctions = {
   reverse: (values) => list(values).toReversed(),
   compact: (values) => list(values).filter((value) => !isEmptyValue(value)),
   uniq: (values) => unique(list(values)),
-  has: (wanted, values) => !isNil(values) && isIn(list(values), wanted),
+  has: (wanted, values) => !isNil(values) && keysOf(list(values)).has(deepKey(wanted)),
   chunk: (size, values) => chunks(int(size), list(values)),
 };
 
 const strictOfMany: TemplateFunctions = {
-  without: (values, ...others) => list(values).filter((value) => !isIn(others, value)),
+  without: (values, ...others) => without(list(values), keysOf(others)),
   slice: (values, ...range) => sliced(list(values), range),
 };
 
@@ -49,7 +46,8 @@ export const listFunctions: TemplateFunctions = {
   ...strict,
   ...prefixed('must', strict),
   get: (from, key) => ownField(dict(from), text(key)) ?? '',
-  set: (into, key, value) => Object.assign(dict(into), { [text(key)]: value }),
+  // Its cost rejects a value that contains the dictionary, which would make a cycle.
+  set: (into, key, value) => setField(dict(into), text(key), value),
   unset: (from, key) => {
     delete dict(from)[text(key)];
     return from;
@@ -57,6 +55,16 @@ export const listFunctions: TemplateFunctions = {
   hasKey: (from, key) => Object.hasOwn(dict(from), text(key)),
   values: (from) => Object.values(dict(from)),
 };
+
+function setField(into: TemplateDict, key: string, value: TemplateValue): TemplateDict {
+  // An assignment would change the prototype if the key is `__proto__`.
+  return Object.defineProperty(into, key, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
+}
 
 /** Functions that take any number of arguments. */
 export const listsOfMany: TemplateFunctions = {
@@ -69,16 +77,26 @@ export const listsOfMany: TemplateFunctions = {
   keys: (...from) => from.flatMap((each) => Object.keys(dict(each)).toSorted()),
   pluck: (key, ...from) =>
     from.map(dict).flatMap((each) => (Object.hasOwn(each, text(key)) ? [each[text(key)]] : [])),
-  pick: (from, ...keys) => only(dict(from), (key) => keys.map(text).includes(key)),
-  omit: (from, ...keys) => only(dict(from), (key) => !keys.map(text).includes(key)),
+  pick: (from, ...keys) => only(dict(from), keys, true),
+  omit: (from, ...keys) => only(dict(from), keys, false),
   dig: (...values) => dug(values),
 };
 
+const keysOf = (values: readonly TemplateValue[]): ReadonlySet<string> =>
+  new Set(values.map(deepKey));
+
+function without(values: TemplateValue[], keys: ReadonlySet<string>): TemplateValue[] {
+  return values.filter((value) => !keys.has(deepKey(value)));
+}
+
 function unique(values: readonly TemplateValue[]): TemplateValue[] {
   if (values.length > limits.listMax) return failed('the list is too long');
-  const found: TemplateValue[] = [];
-  for (const value of values) if (!isIn(found, value)) found.push(value);
-  return found;
+  const found = new Map<string, TemplateValue>();
+  for (const value of values) {
+    const key = deepKey(value);
+    if (!found.has(key)) found.set(key, value);
+  }
+  return [...found.values()];
 }
 
 function chunks(size: number, values: TemplateValue[]): TemplateValue[] {
@@ -106,8 +124,9 @@ function dictOf(values: readonly TemplateValue[]): TemplateValue {
   return Object.fromEntries(entries);
 }
 
-function only(from: TemplateDict, isMeant: (key: string) => boolean): TemplateValue {
-  return Object.fromEntries(Object.entries(from).filter(([key]) => isMeant(key)));
+function only(from: TemplateDict, keys: TemplateValue[], isListed: boolean): TemplateValue {
+  const listed = new Set(keys.map(text));
+  return Object.fromEntries(Object.entries(from).filter(([key]) => listed.has(key) === isListed));
 }
 
 /** The value at a path of keys, or the default, which is the argument before the dictionary. */

@@ -6,6 +6,7 @@ import {
   float,
   functionLimits as limits,
   int,
+  integer,
   shown,
   text,
   whole,
@@ -24,13 +25,15 @@ export const numberFunctions: TemplateFunctions = {
   mod: (first, second) => whole(first) % divisor(second),
   floor: (value) => Math.floor(float(value)),
   ceil: (value) => Math.ceil(float(value)),
-  until: (count) => steps(0, int(count), int(count) < 0 ? -1 : 1),
-  untilStep: (from, to, step) => steps(int(from), int(to), int(step)),
+  until: (count) => steps(0n, integer(count), integer(count) < 0n ? -1n : 1n),
+  untilStep: (from, to, step) => steps(integer(from), integer(to), integer(step)),
   atoi: (value) => (/^[-+]?\d{1,18}$/.test(text(value)) ? BigInt(text(value)) : 0n),
   toDecimal: (value) => ofOctal(shown(value)),
   randInt(from, to) {
-    const [low, high] = [int(from), int(to)];
-    return high > low ? BigInt(randomInt(low, high)) : failed('invalid argument to Intn');
+    const [low, high] = [integer(from), integer(to)];
+    // The range of `randomInt`.
+    if (high <= low || high - low >= 2n ** 48n) return failed('invalid argument to Intn');
+    return low + BigInt(randomInt(Number(high - low)));
   },
 };
 
@@ -45,7 +48,7 @@ export const numbersOfMany: TemplateFunctions = {
   maxf: (first, ...values) => Math.max(float(first), ...values.map(float)),
   minf: (first, ...values) => Math.min(float(first), ...values.map(float)),
   round: (value, digits, ...on) => rounded(float(value), int(digits), on[0]),
-  seq: (...values) => sequence(values.map(int)),
+  seq: (...values) => sequence(values.map(integer)),
 };
 
 function largest(first: TemplateValue, values: readonly TemplateValue[]): bigint {
@@ -60,33 +63,34 @@ function rounded(value: number, digits: number, on: TemplateValue): number {
   return (up ? Math.ceil(digit) : Math.floor(digit)) / power;
 }
 
-function steps(from: number, to: number, step: number): TemplateValue[] {
-  if (step === 0) return [];
-  if (Math.abs(to - from) / Math.abs(step) > limits.loopsMax) {
+/** Integers, not floating-point numbers, of which a large one plus one is the same number. */
+function steps(from: bigint, to: bigint, step: bigint): TemplateValue[] {
+  const isUp = to >= from;
+  const count = step === 0n ? 0n : (to - from) / step;
+  if ((count < 0n ? -count : count) > limits.loopsMax) {
     return failed(`too many iterations in untilStep; max allowed is ${limits.loopsMax}`);
   }
   const result: TemplateValue[] = [];
-  const isUp = to >= from;
-  if (isUp !== step > 0) return result;
-  for (let at = from; isUp ? at < to : at > to; at += step) result.push(BigInt(at));
+  if (step === 0n || isUp !== step > 0n) return result;
+  for (let at = from; isUp ? at < to : at > to; at += step) result.push(at);
   return result;
 }
 
-function sequence(values: readonly number[]): string {
-  const [first = 0, second = 0, third = 0] = values;
-  const joined = (from: number, to: number, step: number): string =>
+function sequence(values: readonly bigint[]): string {
+  const [first = 0n, second = 0n, third = 0n] = values;
+  const joined = (from: bigint, to: bigint, step: bigint): string =>
     steps(from, to, step).map(String).join(' ');
   if (values.length === 1) {
-    const way = first < 1 ? -1 : 1;
-    return joined(1, first + way, way);
+    const way = first < 1n ? -1n : 1n;
+    return joined(1n, first + way, way);
   }
   if (values.length === 2) {
-    const way = second < first ? -1 : 1;
+    const way = second < first ? -1n : 1n;
     return joined(first, second + way, way);
   }
   if (values.length !== 3) return '';
-  if (third >= first) return joined(first, third + 1, second);
-  return second > 0 ? '' : joined(first, third - 1, second);
+  if (third >= first) return joined(first, third + 1n, second);
+  return second > 0n ? '' : joined(first, third - 1n, second);
 }
 
 function ofOctal(value: string): bigint {

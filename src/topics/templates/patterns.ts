@@ -1,8 +1,10 @@
-// Functions of templates over regular expressions, which RE2 evaluates in linear time, and URLs.
+// Functions of templates over regular expressions. RE2 does not backtrack: a search takes at most as many steps as the
+// characters that it reads, times the instructions of its pattern. That product is charged.
 
 import { RE2JS } from 're2js';
-import { bounded, dict, failed, int, prefixed, text, type TemplateFunctions } from './arguments.ts';
-import { typeOfValue, type TemplateDict, type TemplateValue } from './values.ts';
+import { regexSize } from '../../foundation/regex-size.ts';
+import { bounded, failed, int, prefixed, text, type TemplateFunctions } from './arguments.ts';
+import type { TemplateBudget } from './budget.ts';
 
 interface Match {
   readonly start: number;
@@ -11,50 +13,106 @@ interface Match {
   readonly named: Readonly<Record<string, number>>;
 }
 
-const strict: TemplateFunctions = {
-  regexMatch: (pattern, value) => matches(text(pattern), text(value), 1).length > 0,
-  regexFind: (pattern, value) => matches(text(pattern), text(value), 1)[0]?.groups[0] ?? '',
-  regexFindAll: (pattern, value, count) =>
-    matches(text(pattern), text(value), int(count)).map(({ groups }) => groups[0] ?? ''),
-  regexReplaceAll: (pattern, value, by) =>
-    replaced(text(pattern), text(value), (match) => expanded(text(by), match)),
-  regexReplaceAllLiteral: (pattern, value, by) =>
-    replaced(text(pattern), text(value), () => text(by)),
-  regexSplit: (pattern, value, count) => splitBy(text(pattern), text(value), int(count)),
-};
+const patternLimits = { charsMax: 1_000, instructionsMax: 2_000 } as const;
 
-export const patternFunctions: TemplateFunctions = {
-  ...strict,
-  ...prefixed('must', strict),
-  // Returns false for an invalid pattern, unlike `mustRegexMatch`.
-  regexMatch: (pattern, value) =>
-    isPattern(text(pattern)) && matches(text(pattern), text(value), 1).length > 0,
-  regexQuoteMeta: (value) => text(value).replaceAll(/[\\.+*?()|[\]{}^$]/g, String.raw`\$&`),
-  urlParse: (value) => parsedUrl(text(value)),
-  urlJoin: (value) => joinedUrl(dict(value)),
-};
+export function patternFunctions(budget: TemplateBudget): TemplateFunctions {
+  function matches(pattern: string, value: string, count: number): readonly Match[] {
+    const regex = compiled(pattern, budget);
+    if (regex instanceof Error) return failed(regex.message);
+    return matchesOf(regex, { value, count, budget });
+  }
 
-function isPattern(pattern: string): boolean {
+  function replaced(pattern: string, value: string, by: (match: Match) => string): string {
+    let result = '';
+    let last = 0;
+    for (const match of matches(pattern, value, -1)) {
+      const part = by(match);
+      budget.charge(part.length);
+      result = bounded(result + value.slice(last, match.start) + part);
+      last = match.end;
+    }
+    return result + value.slice(last);
+  }
+
+  const strict: TemplateFunctions = {
+    regexMatch: (pattern, value) => matches(text(pattern), text(value), 1).length > 0,
+    regexFind: (pattern, value) => matches(text(pattern), text(value), 1)[0]?.groups[0] ?? '',
+    regexFindAll: (pattern, value, count) =>
+      matches(text(pattern), text(value), int(count)).map(({ groups }) => groups[0] ?? ''),
+    regexReplaceAll: (pattern, value, by) =>
+      replaced(text(pattern), text(value), (match) => expanded(text(by), match, budget)),
+    regexReplaceAllLiteral: (pattern, value, by) =>
+      replaced(text(pattern), text(value), () => text(by)),
+    regexSplit: (pattern, value, count) =>
+      text(pattern) !== '' && text(value) === '' && int(count) !== 0
+        ? ['']
+        : splitBy(matches(text(pattern), text(value), -1), text(value), int(count)),
+  };
+  return {
+    ...strict,
+    ...prefixed('must', strict),
+    // Returns false for an invalid pattern, unlike `mustRegexMatch`.
+    regexMatch(pattern, value) {
+      const regex = compiled(text(pattern), budget);
+      const search = { value: text(value), count: 1, budget };
+      return !(regex instanceof Error) && matchesOf(regex, search).length > 0;
+    },
+  };
+}
+
+/** An error: the pattern is invalid. */
+function compiled(pattern: string, budget: TemplateBudget): RE2JS | Error {
+  const size = pattern.length > patternLimits.charsMax ? Infinity : regexSize(pattern);
+  if (size > patternLimits.instructionsMax) return failed('the regular expression is too large');
+  // Classes of Unicode are tables, which are merged and folded.
+  budget.charge(3_000 + size * 150 + (pattern.match(/\\p/gi)?.length ?? 0) * 20_000);
   try {
-    return RE2JS.compile(pattern) !== undefined;
-  } catch {
-    return false;
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** RE2 takes a `String` object, too, and reads it by `charCodeAt` and `indexOf`. */
+class MeteredText extends String {
+  readonly #charge: (chars: number) => void;
+  constructor(value: string, charge: (chars: number) => void) {
+    super(value);
+    this.#charge = charge;
+  }
+  override charCodeAt(at: number): number {
+    this.#charge(1);
+    return super.charCodeAt(at);
+  }
+  override indexOf(part: string, from = 0): number {
+    const at = super.indexOf(part, from);
+    this.#charge(((at === -1 ? this.length : at) - from) * (1 + part.length / 16));
+    return at;
   }
 }
 
 /** At most `count` matches; all of them if it is negative. */
-function matches(pattern: string, value: string, count: number): readonly Match[] {
-  let compiled;
-  try {
-    compiled = RE2JS.compile(pattern);
-  } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
-  }
-  const matcher = compiled.matcher(value);
-  const named = compiled.namedGroups();
+function matchesOf(
+  regex: RE2JS,
+  {
+    value,
+    count,
+    budget,
+  }: { readonly value: string; readonly count: number; readonly budget: TemplateBudget },
+): readonly Match[] {
+  const size = regex.programSize();
+  const metered: unknown = new MeteredText(value, (chars) => {
+    budget.charge(chars * size * 2);
+  });
+  const matcher = regex.matcher(metered as string);
+  const named = regex.namedGroups();
   const found: Match[] = [];
-  while ((count < 0 || found.length < count) && matcher.find()) {
+  while (count < 0 || found.length < count) {
+    // A search clears one bit for each instruction and character of small inputs.
+    budget.charge(100 + Math.min(262_144, size * value.length) / 256);
+    if (!matcher.find()) break;
     const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, at) => matcher.group(at));
+    budget.charge(groups.length * 10);
     const [start, end] = [matcher.start(), matcher.end()];
     // Go skips an empty match right after another match.
     const before = found.at(-1);
@@ -64,35 +122,27 @@ function matches(pattern: string, value: string, count: number): readonly Match[
   return found;
 }
 
-function replaced(pattern: string, value: string, by: (match: Match) => string): string {
-  let result = '';
-  let last = 0;
-  for (const match of matches(pattern, value, -1)) {
-    result = bounded(result + value.slice(last, match.start) + by(match));
-    last = match.end;
-  }
-  return result + value.slice(last);
-}
-
 /** Expands `$1`, `${name}`, and `$$` for a dollar; an unknown group is empty. */
-function expanded(by: string, { groups, named }: Match): string {
+function expanded(by: string, { groups, named }: Match, budget: TemplateBudget): string {
+  budget.charge(by.length * 10);
   return by.replaceAll(
     /\$(?:\$|\{(\w+)\}|(\w+))/g,
     (whole, braced: string | undefined, bare: string | undefined) => {
       if (whole === '$$') return '$';
       const name = braced ?? bare ?? '';
       const at = /^\d+$/.test(name) ? Number(name) : named[name];
-      return (at === undefined ? undefined : groups[at]) ?? '';
+      const group = (at === undefined ? undefined : groups[at]) ?? '';
+      budget.charge(group.length);
+      return group;
     },
   );
 }
 
-function splitBy(pattern: string, value: string, count: number): string[] {
+function splitBy(matches: readonly Match[], value: string, count: number): string[] {
   if (count === 0) return [];
-  if (pattern !== '' && value === '') return [''];
   const result: string[] = [];
   let [begin, end] = [0, 0];
-  for (const match of matches(pattern, value, -1)) {
+  for (const match of matches) {
     if (count > 0 && result.length === count - 1) break;
     ({ start: end } = match);
     if (match.end !== 0) result.push(value.slice(begin, end));
@@ -100,55 +150,4 @@ function splitBy(pattern: string, value: string, count: number): string[] {
   }
   if (end !== value.length) result.push(value.slice(begin));
   return result;
-}
-
-const urlParts =
-  /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
-
-function parsedUrl(value: string): TemplateValue {
-  const [, scheme = '', authority = '', path = '', query = '', fragment = ''] =
-    urlParts.exec(value) ?? [];
-  // eslint-disable-next-line no-control-regex -- Go rejects these.
-  if (/[\u0000-\u001f\u007f]/.test(value)) return failed('unable to parse url');
-  const at = authority.lastIndexOf('@');
-  const host = authority.slice(at + 1);
-  const isOpaque = scheme !== '' && authority === '' && path !== '' && !path.startsWith('/');
-  return {
-    scheme: scheme.toLowerCase(),
-    host,
-    hostname: /^\[(.*)\]/.exec(host)?.[1] ?? host.replace(/:\d*$/, ''),
-    path: isOpaque ? '' : decoded(path),
-    query,
-    opaque: isOpaque ? path : '',
-    fragment: decoded(fragment),
-    userinfo: at === -1 ? '' : authority.slice(0, at),
-  };
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return failed('unable to parse url: invalid URL escape');
-  }
-}
-
-function joinedUrl(from: TemplateDict): string {
-  const part = (name: string): string => {
-    const value = Object.hasOwn(from, name) ? from[name] : '';
-    if (typeof value === 'string') return value;
-    const found = typeOfValue(value);
-    return failed(`unable to parse ${name} key, must be of type string, but ${found} found`);
-  };
-  const [scheme, host, path, opaque] = [part('scheme'), part('host'), part('path'), part('opaque')];
-  const [query, fragment, userinfo] = [part('query'), part('fragment'), part('userinfo')];
-  const start = scheme === '' ? '' : `${scheme}:`;
-  const end = `${query === '' ? '' : `?${query}`}${fragment === '' ? '' : `#${encodeURI(fragment)}`}`;
-  if (opaque !== '') return `${start}${opaque}${end}`;
-  const hasHost = scheme !== '' || host !== '' || userinfo !== '';
-  const isSlashed = hasHost && (host !== '' || path !== '' || userinfo !== '');
-  const who = userinfo === '' ? '' : `${userinfo}@`;
-  const authority = isSlashed ? `//${who}${host}` : '';
-  const gap = path !== '' && !path.startsWith('/') && host !== '' ? '/' : '';
-  return `${start}${authority}${gap}${encodeURI(path)}${end}`;
 }

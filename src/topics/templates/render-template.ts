@@ -1,6 +1,7 @@
-// Renders a template with the JSON that a publisher sent, with limits on steps and output.
+// Renders a template with the JSON that a publisher sent, within a budget of work and a limit on output.
 
 import { ntfyError } from '../ntfy-problems.ts';
+import { createTemplateBudget, units, type TemplateBudget } from './budget.ts';
 import { callTemplateFunction, isTemplateFunction } from './functions.ts';
 import {
   parseTemplate,
@@ -24,13 +25,18 @@ export const templateLimits = {
   templateBytesMax: 32_768,
   bodyBytesMax: 131_072,
   outputCharsMax: 1_048_576,
-  stepsMax: 200_000,
+  errorCharsMax: 500,
 } as const;
 
 type Leaving = 'break' | 'continue' | undefined;
 
-/** Throws the problem with which ntfy rejects the message. */
-export function renderTemplate(template: string, body: string, name: string): string {
+/** Throws the problem with which ntfy rejects the message. Templates of one message share a budget. */
+export function renderTemplate(
+  template: string,
+  body: string,
+  name: string,
+  budget: TemplateBudget = createTemplateBudget(),
+): string {
   if (Buffer.byteLength(template) > templateLimits.templateBytesMax)
     throw ntfyError('templateTooLarge');
   let data: TemplateValue;
@@ -41,26 +47,22 @@ export function renderTemplate(template: string, body: string, name: string): st
   }
   try {
     const nodes = parseTemplate(template, isTemplateFunction);
-    return run(nodes, data).replaceAll('\\n', '\n').trim();
+    return run(nodes, data, budget).replaceAll('\\n', '\n').trim();
   } catch (error) {
     if (!(error instanceof TemplateProblem)) throw error;
-    if (error.kind === 'syntax') throw ntfyError('templateInvalid', error.message);
+    const message = error.message.slice(0, templateLimits.errorCharsMax);
+    if (error.kind === 'syntax') throw ntfyError('templateInvalid', message);
     if (error.kind === 'disallowed') throw ntfyError('templateDisallowed');
     if (error.kind === 'endless') throw ntfyError('templateTimeout');
-    throw ntfyError('templateFailed', `template ${name}: ${error.message}`);
+    throw ntfyError('templateFailed', `template ${name}: ${message}`);
   }
 }
 
-function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
+function run(nodes: readonly TemplateNode[], data: TemplateValue, budget: TemplateBudget): string {
   const written: string[] = [];
   let length = 0;
-  let steps = 0;
   const scopes: Map<string, TemplateValue>[] = [new Map([['$', data]])];
 
-  const step = (): void => {
-    steps += 1;
-    if (steps > templateLimits.stepsMax) throw new TemplateProblem('endless', 'too many steps');
-  };
   const write = (text: string): void => {
     length += text.length;
     if (length > templateLimits.outputCharsMax)
@@ -77,19 +79,21 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
   };
 
   function lookUp(name: string): TemplateValue {
+    budget.charge(scopes.length);
     const scope = scopes.findLast((each) => each.has(name));
     if (scope === undefined) throw new TemplateProblem('syntax', `undefined variable "${name}"`);
     return scope.get(name);
   }
 
   function assign(name: string, value: TemplateValue, isAssignment: boolean): void {
+    budget.charge(scopes.length);
     const scope = isAssignment ? scopes.findLast((each) => each.has(name)) : scopes.at(-1);
     if (scope === undefined) throw new TemplateProblem('syntax', `undefined variable "${name}"`);
     scope.set(name, value);
   }
 
   function termValue(term: TemplateTerm, dot: TemplateValue): TemplateValue {
-    step();
+    budget.charge(units.step);
     switch (term.kind) {
       case 'dot':
         return dot;
@@ -100,10 +104,10 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
       case 'pipe':
         return pipeValue(term.pipe, dot);
       case 'field':
-        return fieldOf(termValue(term.of, dot), term.name);
+        return fieldsOf(termValue(term.of, dot), term.names);
       case 'function':
       default:
-        return callTemplateFunction(term.name, []);
+        return callTemplateFunction(budget, term.name, []);
     }
   }
 
@@ -127,16 +131,17 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
       if (isBare) return termValue(first, dot);
       throw new TemplateProblem('failed', "can't give argument to non-function");
     }
-    step();
+    budget.charge(units.step);
     const { name } = first;
     if ((name !== 'and' && name !== 'or') || isBare) {
       const values = terms.map((each) => termValue(each, dot));
-      return callTemplateFunction(name, [...values, ...piped]);
+      return callTemplateFunction(budget, name, [...values, ...piped]);
     }
     // Arguments after the one that decides are not evaluated.
     let value: TemplateValue;
     for (const term of terms) {
       value = termValue(term, dot);
+      budget.chargeOwn(value);
       if (isEmptyValue(value) === (name === 'and')) return value;
     }
     return piped.length > 0 ? piped[0] : value;
@@ -144,11 +149,13 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
 
   function walk(list: readonly TemplateNode[], dot: TemplateValue): Leaving {
     for (const node of list) {
-      step();
+      budget.charge(units.step);
       if (node.kind === 'text') write(node.text);
       else if (node.kind === 'print') {
         const value = pipeValue(node.pipe, dot);
-        if (node.pipe.variables.length === 0) write(shownValue(value));
+        if (node.pipe.variables.length > 0) continue;
+        budget.chargeTree(value);
+        write(shownValue(value));
       } else if ('pipe' in node) {
         const leaving = inScope(() => branch(node, dot));
         if (leaving !== undefined) return leaving;
@@ -163,6 +170,7 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
   ): Leaving {
     if (node.kind === 'range') return range(node, dot);
     const value = pipeValue(node.pipe, dot);
+    budget.chargeOwn(value);
     if (isEmptyValue(value)) return walk(node.otherwise, dot);
     return walk(node.body, node.kind === 'with' ? value : dot);
   }
@@ -172,9 +180,11 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
     dot: TemplateValue,
   ): Leaving {
     const value = pipeValue({ ...pipe, variables: [] }, dot);
-    const entries = entriesOf(value);
-    if (entries.length === 0) return walk(otherwise, dot);
-    for (const [key, item] of entries) {
+    budget.chargeOwn(value);
+    let isEmpty = true;
+    for (const [key, item] of entriesOf(value)) {
+      isEmpty = false;
+      budget.charge(units.step);
       const [first, second] = pipe.variables;
       const leaving = inScope(() => {
         if (second !== undefined) {
@@ -185,26 +195,28 @@ function run(nodes: readonly TemplateNode[], data: TemplateValue): string {
       });
       if (leaving === 'break') break;
     }
-    return undefined;
+    return isEmpty ? walk(otherwise, dot) : undefined;
   }
 
   walk(nodes, data);
   return written.join('');
 }
 
-function entriesOf(value: TemplateValue): readonly (readonly [TemplateValue, TemplateValue])[] {
-  if (isNil(value)) return [];
-  if (Array.isArray(value)) return value.map((item, at) => [BigInt(at), item] as const);
-  if (typeof value === 'bigint') {
-    const count = Math.min(Number(value), templateLimits.stepsMax);
-    return Array.from({ length: Math.max(0, count) }, (_, at) => [BigInt(at), BigInt(at)] as const);
-  }
-  if (isDict(value)) {
-    return Object.keys(value)
-      .toSorted()
-      .map((key) => [key, value[key]] as const);
-  }
-  throw new TemplateProblem('failed', `range can't iterate over ${shownValue(value)}`);
+function* entriesOf(value: TemplateValue): Generator<readonly [TemplateValue, TemplateValue]> {
+  if (isNil(value)) return;
+  if (Array.isArray(value)) {
+    for (const [at, item] of value.entries()) yield [BigInt(at), item];
+  } else if (typeof value === 'bigint') {
+    for (let at = 0n; at < value; at += 1n) yield [at, at];
+  } else if (isDict(value)) {
+    for (const key of Object.keys(value).toSorted()) yield [key, value[key]];
+  } else throw new TemplateProblem('failed', `range can't iterate over ${typeOfValue(value)}`);
+}
+
+function fieldsOf(value: TemplateValue, names: readonly string[]): TemplateValue {
+  let result = value;
+  for (const name of names) result = fieldOf(result, name);
+  return result;
 }
 
 function fieldOf(value: TemplateValue, name: string): TemplateValue {

@@ -27,7 +27,7 @@ export type TemplateTerm =
   | { readonly kind: 'function'; readonly name: string }
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'pipe'; readonly pipe: TemplatePipe }
-  | { readonly kind: 'field'; readonly of: TemplateTerm; readonly name: string };
+  | { readonly kind: 'field'; readonly of: TemplateTerm; readonly names: readonly string[] };
 
 /** Why a template cannot be used; `disallowed`: it uses features that publishers may not use. */
 export class TemplateProblem extends Error {
@@ -145,8 +145,9 @@ function closeOf(text: string, from: number): number {
   throw new TemplateProblem('syntax', 'unclosed action');
 }
 
+// The closing quote is optional: searching for it again from each quote would take quadratic time.
 const token =
-  /\s+|"(?:[^"\\\n]|\\.)*"|`[^`]*`|'(?:[^'\\\n]|\\.)'|:=|[|(),=]|\$[A-Za-z0-9_]*|\.[A-Za-z_]\w*|\.|[-+]?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)|[A-Za-z_]\w*|./gsy;
+  /\s+|"(?:[^"\\\n]|\\.)*"?|`[^`]*`|'(?:[^'\\\n]|\\.)'|:=|[|(),=]|\$[A-Za-z0-9_]*|\.[A-Za-z_]\w*|\.|[-+]?(?:0x[0-9a-fA-F]+|\d+(?:\.\d*)?(?:e[-+]?\d+)?)|[A-Za-z_]\w*|./gsy;
 
 function parsePipe(text: string, isFunction: (name: string) => boolean): TemplatePipe {
   const tokens = text.match(token) ?? [];
@@ -207,22 +208,20 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
   function term(depth: number): TemplateTerm {
     const first = tokens[at] ?? '';
     at += 1;
-    let result = base(first, depth);
+    const isField = /^\.[A-Za-z_]/.test(first);
+    const of: TemplateTerm = isField ? { kind: 'dot' } : base(first, depth);
+    const names = isField ? [first.slice(1)] : [];
     // Fields follow without white space.
-    while (/^\.[A-Za-z_]/.test(tokens[at] ?? '')) {
-      result = { kind: 'field', of: result, name: (tokens[at] ?? '').slice(1) };
-      at += 1;
-    }
-    return result;
+    for (; /^\.[A-Za-z_]/.test(tokens[at] ?? ''); at += 1) names.push((tokens[at] ?? '').slice(1));
+    return names.length === 0 ? of : { kind: 'field', of, names };
   }
 
   function base(first: string, depth: number): TemplateTerm {
     if (first === '(') return { kind: 'pipe', pipe: pipe(true, depth + 1) };
     if (first === '.') return { kind: 'dot' };
-    if (first.startsWith('.')) return { kind: 'field', of: { kind: 'dot' }, name: first.slice(1) };
     if (first.startsWith('$')) return { kind: 'variable', name: first };
     if (first.startsWith('`')) return { kind: 'value', value: first.slice(1, -1) };
-    if (/^["']./.test(first)) return { kind: 'value', value: unquoted(first) };
+    if (/^"(?:[^"\\]|\\.)*"$|^'../s.test(first)) return { kind: 'value', value: unquoted(first) };
     if (/^[-+]?\d/.test(first)) return { kind: 'value', value: numberOf(first) };
     if (first === 'true' || first === 'false') return { kind: 'value', value: first === 'true' };
     if (first === 'nil') return { kind: 'value', value: undefined };
@@ -238,9 +237,12 @@ function parsePipe(text: string, isFunction: (name: string) => boolean): Templat
 }
 
 function numberOf(text: string): number | bigint {
-  return /^[-+]?(?:0x[0-9a-f]+|\d+)$/i.test(text)
-    ? (text.startsWith('-') ? -1n : 1n) * BigInt(text.replace(/^[-+]/, ''))
-    : Number(text);
+  if (!/^[-+]?(?:0x[0-9a-f]+|\d+)$/i.test(text)) return Number(text);
+  // More digits than a 64-bit integer has are not parsed.
+  const size = text.length > 21 ? undefined : BigInt(text.replace(/^[-+]/, ''));
+  const value = size !== undefined && text.startsWith('-') ? -size : size;
+  if (value !== undefined && value === BigInt.asIntN(64, value)) return value;
+  throw new TemplateProblem('syntax', `integer overflow "${text.slice(0, 30)}"`);
 }
 
 function unquoted(text: string): string | bigint {

@@ -4,6 +4,7 @@ import { ntfyError } from '../ntfy-problems.ts';
 import type { MessageText } from '../publish-body.ts';
 import type { PublishParams } from '../publish-params.ts';
 import { isBoolean, parsePriority } from '../request-params.ts';
+import { createTemplateBudget } from './budget.ts';
 import { findTemplate, type NamedTemplate } from './named-templates.ts';
 import { renderTemplate } from './render-template.ts';
 
@@ -29,8 +30,9 @@ export function templatedText(
 }
 
 function inline(params: PublishParams, body: string): MessageText {
+  const budget = createTemplateBudget();
   const render = (template: string, name: string): string =>
-    renderTemplate(template, body, `${name} query parameter`);
+    renderTemplate(template, body, `${name} query parameter`, budget);
   // ntfy's errors name the message 'priority', too.
   const message = render(params.message, 'priority');
   const title = render(params.title, 'title');
@@ -47,8 +49,9 @@ function named(
   const found = findTemplate(params.template, templates);
   if (found === undefined) throw ntfyError('templateUnknown');
   const { title, message, priority } = found;
+  const budget = createTemplateBudget();
   const render = (template: string, part: string): string =>
-    renderTemplate(template, body, `${params.template} (${part})`);
+    renderTemplate(template, body, `${params.template} (${part})`, budget);
   return {
     message: message === undefined ? params.message : render(message, 'message'),
     title: title === undefined ? params.title : render(title, 'title'),

@@ -1,7 +1,6 @@
 // Functions of templates over texts, encodings and paths.
 
 import { createHash } from 'node:crypto';
-import { posix } from 'node:path';
 import {
   bounded,
   failed,
@@ -49,10 +48,11 @@ export const textFunctions: TemplateFunctions = {
   nindent: (count, value) => bounded(`\n${indented(int(count), text(value))}`),
   plural: (one, many, count) => (int(count) === 1 ? text(one) : text(many)),
   join: (by, values) => bounded(texts(values).join(text(by))),
-  sortAlpha: (values) => texts(values).toSorted((a, b) => Buffer.from(a).compare(Buffer.from(b))),
+  sortAlpha: (values) => sortedByBytes(texts(values)),
   split: (by, value) => numbered(text(value).split(text(by))),
   splitList: (by, value) => text(value).split(text(by)),
   splitn: (by, count, value) => numbered(parts(text(by), int(count), text(value))),
+  regexQuoteMeta: (value) => text(value).replaceAll(/[\\.+*?()|[\]{}^$]/g, String.raw`\$&`),
   toString: (value: TemplateValue) => shown(value),
   toStrings: (values) => texts(values),
 
@@ -92,11 +92,16 @@ function titled(value: string): string {
 }
 
 function trimmed(value: string, cut: string): string {
-  const letters = Array.from(value);
+  const [letters, cuts] = [Array.from(value), new Set(cut)];
   let [from, to] = [0, letters.length];
-  while (from < to && cut.includes(letters[from] ?? '')) from += 1;
-  while (to > from && cut.includes(letters[to - 1] ?? '')) to -= 1;
+  while (from < to && cuts.has(letters[from] ?? '')) from += 1;
+  while (to > from && cuts.has(letters[to - 1] ?? '')) to -= 1;
   return letters.slice(from, to).join('');
+}
+
+function sortedByBytes(values: readonly string[]): string[] {
+  const pairs = values.map((value) => ({ value, bytes: Buffer.from(value) }));
+  return pairs.toSorted((a, b) => a.bytes.compare(b.bytes)).map(({ value }) => value);
 }
 
 /** Go counts bytes. */
@@ -175,7 +180,7 @@ function base32Encoded(bytes: Buffer): string {
 
 function base32Decoded(value: string): string {
   const plain = value.replaceAll(/[\r\n]/g, '');
-  const letters = plain.replace(/=+$/, '');
+  const letters = trimmedEnd(plain, '=');
   const bad = letters.search(/[^A-Z2-7]/);
   const isWhole = plain.length % 8 === 0 && ![1, 3, 6].includes(letters.length % 8);
   if (bad !== -1 || !isWhole) {
@@ -189,13 +194,28 @@ function base32Decoded(value: string): string {
   return Buffer.from(bytes.map((byte) => parseInt(byte, 2))).toString('utf8');
 }
 
+/** Not `posix.normalize`, which takes quadratic time for many `..`. */
 function cleaned(path: string): string {
-  const normal = posix.normalize(path);
-  return normal.length > 1 ? normal.replace(/\/$/, '') : normal;
+  const root = path.startsWith('/') ? '/' : '';
+  const kept: string[] = [];
+  for (const part of path.split('/')) {
+    if (part === '' || part === '.') continue;
+    if (part !== '..') kept.push(part);
+    else if (kept.length > 0 && kept.at(-1) !== '..') kept.pop();
+    else if (root === '') kept.push(part);
+  }
+  return `${root}${kept.join('/')}` || '.';
+}
+
+/** Not a regular expression, which would start again at each letter. */
+function trimmedEnd(value: string, letter: string): string {
+  let end = value.length;
+  while (value[end - 1] === letter) end -= 1;
+  return value.slice(0, end);
 }
 
 function baseOf(path: string): string {
   if (path === '') return '.';
-  const bare = path.replace(/\/+$/, '');
+  const bare = trimmedEnd(path, '/');
   return bare === '' ? '/' : bare.slice(bare.lastIndexOf('/') + 1);
 }

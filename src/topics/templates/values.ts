@@ -124,20 +124,17 @@ export function kindOfValue(value: TemplateValue): string {
   return kinds[type] ?? type;
 }
 
-export function deepEqualValues(first: TemplateValue, second: TemplateValue): boolean {
-  if (typeOfValue(first) !== typeOfValue(second)) return false;
-  if (Array.isArray(first) && Array.isArray(second)) {
-    return (
-      first.length === second.length && first.every((each, at) => deepEqualValues(each, second[at]))
-    );
-  }
-  if (isTime(first) && isTime(second)) return first.ms === second.ms;
-  if (!isDict(first) || !isDict(second)) return (first ?? undefined) === (second ?? undefined);
-  const keys = Object.keys(first);
-  return (
-    keys.length === Object.keys(second).length &&
-    keys.every((key) => Object.hasOwn(second, key) && deepEqualValues(first[key], second[key]))
-  );
+/** A text that is the same for two values if, and only if, they are deeply equal. */
+export function deepKey(value: TemplateValue): string {
+  if (isNil(value)) return 'n';
+  if (isTime(value)) return `t${value.ms}`;
+  if (Array.isArray(value)) return `[${value.map(deepKey).join(',')}]`;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (!isDict(value)) return `${typeof value} ${value}`;
+  const entries = Object.keys(value)
+    .toSorted()
+    .map((key) => `${JSON.stringify(key)}:${deepKey(value[key])}`);
+  return `{${entries.join(',')}}`;
 }
 
 /** JSON as Go writes it: sorted keys, and characters of HTML escaped. */

@@ -3,6 +3,14 @@ import { test } from 'node:test';
 import { createAccessBook } from './access-rules.ts';
 import { createUserBook } from './user-directory.ts';
 
+test('a pattern with many stars is matched without backtracking', () => {
+  // A backtracking regular expression takes longer than the universe exists.
+  const access = [{ topic: `${'*a'.repeat(30)}*b`, permission: 'read-write' }] as const;
+  const book = createAccessBook(createUserBook({ access }), 'deny');
+  assert.equal(book.may(undefined, 'a'.repeat(64), 'read'), false);
+  assert.equal(book.may(undefined, `${'a'.repeat(63)}b`, 'read'), true);
+});
+
 test('a rule of the user has precedence, then the longer pattern, then the one that allows writing', () => {
   const access = [
     { topic: '*', permission: 'deny' },

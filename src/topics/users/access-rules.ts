@@ -1,5 +1,7 @@
 // Which users may read and write which topics, by ntfy's rules. Pure.
 
+import { matchesGlob } from '../../foundation/matches-glob.ts';
+
 export type TopicPermission = 'read-write' | 'read-only' | 'write-only' | 'deny';
 
 export interface AccessRule {
@@ -42,7 +44,8 @@ export function createAccessBook(
         compiled = compileRules(directory.rules);
       }
       const rule = compiled.find(
-        (each) => (each.user === everybody || each.user === user?.name) && each.pattern.test(topic),
+        (each) =>
+          (each.user === everybody || each.user === user?.name) && matchesGlob(each.pattern, topic),
       );
       return allows(rule?.permission ?? defaultAccess, wanted);
     },
@@ -51,8 +54,7 @@ export function createAccessBook(
 
 interface CompiledRule {
   readonly user: string;
-  readonly pattern: RegExp;
-  readonly length: number;
+  readonly pattern: string;
   readonly permission: TopicPermission;
 }
 
@@ -61,15 +63,14 @@ function compileRules(rules: readonly AccessRule[]): readonly CompiledRule[] {
     rules
       .map(({ user = everybody, topic, permission }) => ({
         user,
-        pattern: patternOf(topic),
-        length: topic.length,
+        pattern: topic,
         permission,
       }))
       // A rule for the user goes before one for everybody, then the longer pattern, then the one that allows writing.
       .toSorted(
         (a, b) =>
           Number(a.user === everybody) - Number(b.user === everybody) ||
-          b.length - a.length ||
+          b.pattern.length - a.pattern.length ||
           compareAccess(a, b, 'write'),
       )
   );
@@ -87,9 +88,4 @@ export function compareAccess(
 function allows(permission: TopicPermission, wanted: 'read' | 'write'): boolean {
   if (permission === 'read-write') return true;
   return permission === (wanted === 'read' ? 'read-only' : 'write-only');
-}
-
-function patternOf(topic: string): RegExp {
-  const parts = topic.split('*').map((part) => part.replace(/[^\w-]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`);
 }

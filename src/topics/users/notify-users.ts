@@ -82,7 +82,8 @@ export function createNotifyUsers(options: {
       permission !== undefined || directory.find(name) !== undefined,
     async authenticate(authorization) {
       if (authorization === undefined) return undefined;
-      const [, scheme = '', rest = ''] = /^(basic|bearer) +(.*)$/i.exec(authorization.trim()) ?? [];
+      const [, scheme = '', rest = ''] =
+        /^(basic|bearer) +(.*)$/is.exec(authorization.trim()) ?? [];
       // Other schemes, such as WebPush, carry no credentials of ours.
       if (scheme === '') return undefined;
       if (scheme.toLowerCase() === 'bearer') return byBearer(rest.trim());

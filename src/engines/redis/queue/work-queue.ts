@@ -6,7 +6,8 @@ import { systemClock } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
 import { checkJob } from '../../../work/check-job.ts';
-import { checkQueueName, fitsPattern } from '../../../work/queue-name.ts';
+import { matchesGlob } from '../../../foundation/matches-glob.ts';
+import { checkQueueName } from '../../../work/queue-name.ts';
 import { createRunningWork } from '../../../work/running-work.ts';
 import {
   workLimits,
@@ -70,7 +71,7 @@ export function bullmqWorkQueue(
     const space = pattern.slice(0, pattern.lastIndexOf(':') + 1);
     return names
       .map((name) => ({ queue: `${space}${name}`, prefix, name }))
-      .filter(({ queue }) => fitsPattern(pattern, queue));
+      .filter(({ queue }) => matchesGlob(pattern, queue));
   }
 
   function producerOf(bullmq: typeof Bullmq, { queue, prefix, name }: QueueAddress): Bullmq.Queue {

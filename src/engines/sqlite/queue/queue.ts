@@ -9,7 +9,8 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { errorText } from '../../../foundation/error-text.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import { checkJob } from '../../../work/check-job.ts';
-import { checkQueueName, fitsPattern, isPattern } from '../../../work/queue-name.ts';
+import { matchesGlob } from '../../../foundation/matches-glob.ts';
+import { checkQueueName, isPattern } from '../../../work/queue-name.ts';
 import { createRunningWork } from '../../../work/running-work.ts';
 import {
   workLimits,
@@ -77,7 +78,7 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {
     const found = sql.queues
       .all()
       .map(({ name }) => String(name))
-      .filter((name) => patterns.some((pattern) => fitsPattern(pattern, name)));
+      .filter((name) => patterns.some((pattern) => matchesGlob(pattern, name)));
     return [...new Set([...exact, ...found])];
   }
 

@@ -5,6 +5,7 @@ import { checkSubject } from '../../../store/prepare-append.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
 import { hasCode } from '../../../foundation/error.ts';
+import { parseJson } from '../../../foundation/parse-json.ts';
 import type { WireProposed } from '../protocol/streams-messages.ts';
 import { badRequest } from '../rpc-error.ts';
 import { toUuid, uuidText } from '../uuid.ts';
@@ -205,9 +206,9 @@ function storeBytes(bytes: Uint8Array, isJson: boolean): StoredBytes {
   if (text === undefined) return opaque(bytes);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch {
-    // Not JSON, although the client declared it as JSON.
+    // Not JSON, or nested too deeply to be walked, although the client declared it as JSON.
     return opaque(bytes);
   }
   return JSON.stringify(value) === text ? { kind: 'json', value } : { kind: 'text', value, text };
