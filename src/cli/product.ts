@@ -2,7 +2,6 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createTenantDirectory } from '../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
@@ -40,7 +39,10 @@ export const productOptions = {
     'how',
     'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
   ),
-  tenants: option('a-b,c-d', 'tenants with a hyphen in their name (tenants of tokens are known)'),
+  tenants: option(
+    'a-b,c-d',
+    'tenants to add to the directory (those of tokens and JWTs are known)',
+  ),
   'no-kurrent': flag('does not serve the KurrentDB protocol'),
   'ntfy-port': option(
     'N',
@@ -211,7 +213,7 @@ async function openTelemetry(
 }
 
 async function startPlatform(
-  { config, roles, serves, shutdown }: Settings,
+  { config, roles, serves, shutdown, tenants }: Settings,
   telemetry: Telemetry,
   opened: AsyncDisposableStack,
 ): Promise<Platform> {
@@ -229,6 +231,7 @@ async function startPlatform(
       observer: telemetry.observer,
     }),
   );
+  for (const tenant of tenants) await platform.tokens.addTenant(tenant);
   telemetry.collect(platformCollectors(platform));
   await platform.start();
   return platform;
@@ -319,13 +322,12 @@ async function startKurrentProtocol({ settings, platform }: Product): Promise<Se
   const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
   const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
   const { engines, tokens } = platform;
-  const given = createTenantDirectory(settings.tenants);
   const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
   return startKurrentServer(engines.store, {
     leases: engines.subscriptions.leases,
     host,
     port,
-    tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+    tenants: tokens.tenants,
     limits: { stopMsMax: shutdown.requestsMs },
     authenticate,
     tls,

@@ -91,7 +91,6 @@ const lastEventId = {
 
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
-  const { tenants } = platform.tokens;
 
   return [
     route({
@@ -110,9 +109,9 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
-        const streamName = parseStreamName(stream, tenants);
-        const { tenant, bc, agg, id } = streamName;
+        const tenant = await checkStreamAccess(platform, stream, request);
+        const streamName = parseStreamName(stream, { has: (name) => name === tenant });
+        const { bc, agg, id } = streamName;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -141,7 +140,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       responses: { 200: { description: 'The stream' } },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
+        await checkStreamAccess(platform, stream, request);
         const info = await store.streamInfo(stream);
         if (info === undefined) {
           throw new MillraceError('NOT_FOUND', `unknown stream '${stream}'`, {
@@ -167,7 +166,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       responses: { 200: returns('A page of events', page) },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
+        await checkStreamAccess(platform, stream, request);
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const from = cursor ?? request.query.from;
         const items = await store
@@ -249,7 +248,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(
-          followStream(platform, request, { ...request.params, after }),
+          await followStream(platform, request, { ...request.params, after }),
           request,
         );
       },

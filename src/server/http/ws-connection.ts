@@ -76,7 +76,8 @@ export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
 
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
-  follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
+  /** Rejects if the caller may not follow these events. */
+  follow(message: WsMessage['subscribe'], context: WsContext): Promise<AsyncIterable<SentEvent>>;
   execute(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
@@ -302,7 +303,10 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     }
   }
 
-  function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
+  async function subscribe(
+    message: WsMessage['subscribe'],
+    context: Omit<WsContext, 'signal'>,
+  ): Promise<void> {
     const { id } = message;
     checkAccess('read', context.principal);
     if (feeds.has(id)) throw invalid('id', `duplicate subscription '${id}': choose another id`);
@@ -311,9 +315,14 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([lifetime.signal, ending.signal]);
-    const events = operations.follow(message, { ...context, signal });
     feeds.set(id, ending);
-    void forwardEvents(id, events, signal, context.requestId);
+    try {
+      const events = await operations.follow(message, { ...context, signal });
+      void forwardEvents(id, events, signal, context.requestId);
+    } catch (error) {
+      feeds.delete(id);
+      throw error;
+    }
   }
 
   async function forwardEvents(

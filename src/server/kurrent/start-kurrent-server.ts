@@ -6,6 +6,7 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import { createStreamOwner } from '../../store/stream-owners.ts';
 import { createAccess } from './access.ts';
 import { createCallKit } from './calls.ts';
 import { type KurrentContext, createSubscriptionSlots } from './context.ts';
@@ -35,19 +36,20 @@ export async function startKurrentServer(
   options: KurrentServerOptions = {},
 ): Promise<KurrentServer> {
   const { host = '127.0.0.1', port = 2113, tls, observer = silentObserver } = options;
-  const { clock = systemClock, tenants, signal } = options;
+  const { clock = systemClock, signal } = options;
   checkHost(host, options);
   rejectAborted(signal);
   const limits = { ...kurrentLimits, ...options.limits };
   const protocol = await loadProtocol();
+  const ownerOf = createStreamOwner(store, options.tenants);
   const stopping = new AbortController();
   const context: KurrentContext = {
     store,
     leases: options.leases,
     protocol,
     limits,
-    access: createAccess(options),
-    tenants,
+    access: createAccess(options, ownerOf),
+    ownerOf,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     observer,
     clock,

@@ -23,7 +23,7 @@ export interface Appended {
   readonly sequence?: number | undefined;
 }
 
-type AppendContext = Pick<KurrentContext, 'store' | 'tenants' | 'clock'>;
+type AppendContext = Pick<KurrentContext, 'store' | 'ownerOf' | 'clock'>;
 
 export async function appendForeign(
   context: AppendContext,
@@ -34,7 +34,7 @@ export async function appendForeign(
     return { revision: revisionAsExpected(append, await context.store.streamInfo(stream)) };
   }
   const write = async (opaque: boolean): Promise<Appended> => {
-    const envelopes = toEnvelopes(context, append, opaque);
+    const envelopes = await toEnvelopes(context, append, opaque);
     const { revision, position } = await context.store.append(stream, envelopes, { expected });
     return { revision, sequence: toSequence(position) };
   };
@@ -51,12 +51,12 @@ export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>)
   }
 }
 
-export function toEnvelopes(
-  context: Pick<KurrentContext, 'tenants' | 'clock'>,
+export async function toEnvelopes(
+  context: Pick<KurrentContext, 'ownerOf' | 'clock'>,
   { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
   opaque: boolean,
-): DomainEventEnvelope[] {
-  const origin = originOf(stream, context.tenants);
+): Promise<DomainEventEnvelope[]> {
+  const origin = originOf(stream, await context.ownerOf(stream));
   const now = toIsoTime(context.clock.now());
   return events.map((event) => fromWire(event, { origin, now, opaque }));
 }

@@ -28,7 +28,7 @@ export async function append(
   for await (const { options, proposedMessage } of requests) {
     if (options !== undefined) {
       const stream = streamNameOf(options.streamIdentifier);
-      context.access.checkWrite(identity, stream);
+      await context.access.checkWrite(identity, stream);
       target = { stream, expected: expectedOf(options, options.revision) };
     } else if (proposedMessage !== undefined) {
       const event = readProposed(proposedMessage);

@@ -68,7 +68,7 @@ export async function batchAppend(
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
-      context.access.checkWrite(identity, stream);
+      await context.access.checkWrite(identity, stream);
       const appended = await appendForeign(context, { stream, expected, events });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {

@@ -15,7 +15,7 @@ export async function deleteStream(
   request: WireDeleteRequest,
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
-  const { stream, expected } = targetOf(context, request, info);
+  const { stream, expected } = await targetOf(context, request, info);
   await context.store.deleteStream(stream, { expected });
   const written = context.store.readStream(metadataStream(stream), {
     direction: 'backwards',
@@ -29,7 +29,7 @@ export async function tombstoneStream(
   request: WireDeleteRequest,
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
-  const { stream, expected } = targetOf(context, request, info);
+  const { stream, expected } = await targetOf(context, request, info);
   await context.store.tombstoneStream(stream, { expected });
   // A tombstoned stream cannot be read, so its last event is found through all events.
   const filter = { types: [tombstoneType], streamPrefixes: [stream], system: true };
@@ -39,14 +39,14 @@ export async function tombstoneStream(
   return { noPosition: empty };
 }
 
-function targetOf(
+async function targetOf(
   context: KurrentContext,
   { options }: WireDeleteRequest,
   { identity }: CallInfo,
-): { stream: string; expected: ReturnType<typeof expectedOf> } {
+): Promise<{ stream: string; expected: ReturnType<typeof expectedOf> }> {
   if (options === undefined) throw badRequest('the request has no options');
   const stream = streamNameOf(options.streamIdentifier);
-  context.access.checkWrite(identity, stream);
+  await context.access.checkWrite(identity, stream);
   return { stream, expected: expectedOf(options, options.revision) };
 }
 
