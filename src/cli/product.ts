@@ -11,7 +11,7 @@ import type { RoleReport } from '../platform/engines/role-report.ts';
 import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { tokenState } from '../platform/tokens/token.ts';
-import { isLoopback } from '../server/kurrent/listen.ts';
+import { acceptedHosts, isLoopback } from '../server/http/reach.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
@@ -278,10 +278,17 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
   if (ntfy !== undefined && ntfyPort !== undefined) {
     const { startNtfyServer } = await import('../server/topics/index.ts');
     const { host, tls } = settings;
-    urls.ntfy = keep(await startNtfyServer(ntfy, { host, port: ntfyPort, tls }));
+    const options = { host, hosts: hostsOf(settings), port: ntfyPort, tls };
+    urls.ntfy = keep(await startNtfyServer(ntfy, options));
   }
   if (serves.kurrent) urls.kurrent = keep(await startKurrentProtocol(product));
   return urls;
+}
+
+/** The names of this server in the `Host` headers of clients. */
+function hostsOf({ host, config: { server, notify } }: Settings): readonly string[] {
+  const { behindProxy, baseUrl } = notify ?? {};
+  return acceptedHosts({ host, hosts: server?.hosts, behindProxy, baseUrl });
 }
 
 async function openNtfyHandler(
@@ -291,7 +298,9 @@ async function openNtfyHandler(
   const { openNtfy } = await import('../server/topics/index.ts');
   return openNtfy(platform, {
     settings: settings.config.notify,
-    isLoopback: isLoopback(settings.host),
+    host: settings.host,
+    hosts: settings.config.server?.hosts,
+    corsOrigins: settings.config.server?.corsOrigins,
     cwd: context.cwd,
     url: () => urls.ntfy,
     version: packageVersion(),
@@ -308,6 +317,7 @@ async function startHttpApi(
   return startApi(platform, {
     ...config.server,
     host,
+    hosts: hostsOf(settings),
     port,
     tls,
     limits: { ...config.server?.limits, drainMsMax: shutdown.requestsMs },
@@ -352,10 +362,13 @@ async function printBanner(
     lines.push(['HTTP', `${paint.cyan(http)}  ${paint.dim(`(${http}/docs)`)}`]);
   }
   if (ntfy !== undefined) {
-    lines.push([
-      'ntfy',
-      `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`,
-    ]);
+    const { defaultAccessOf } = await import('../server/topics/index.ts');
+    const { host, config } = settings;
+    const access = defaultAccessOf({ host, hosts: config.server?.hosts, settings: config.notify });
+    lines.push(
+      ['ntfy', `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`],
+      ['', paint.dim(`topics without an access rule, without credentials: ${access}`)],
+    );
   }
   if (kurrent !== undefined) {
     lines.push(

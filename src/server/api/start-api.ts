@@ -31,7 +31,7 @@ import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
-  'corsOrigins' | 'fallbackHandler' | 'host' | 'limits' | 'port' | 'tls'
+  'corsOrigins' | 'fallbackHandler' | 'host' | 'hosts' | 'limits' | 'port' | 'tls'
 > {
   readonly jwt?: JwtSettings | undefined;
   readonly rateLimits?: RequestLimits | undefined;

@@ -17,7 +17,8 @@ import type { Address } from './persistent/leadership.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 import { RpcError } from './rpc-error.ts';
 import { createServices, toDefinition } from './services.ts';
-import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
+import { isLoopback } from '../http/reach.ts';
+import { authorityOf, listen, shutDown } from './listen.ts';
 
 /**
  * Starts a server for the official KurrentDB and EventStoreDB clients. The store must accept any names

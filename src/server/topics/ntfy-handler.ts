@@ -37,6 +37,10 @@ export interface NtfyHandlerOptions {
   readonly directory?: UserDirectory | undefined;
   /** For topics that no access rule matches. Default: read-write. */
   readonly defaultAccess?: TopicPermission | undefined;
+  /** True: only this machine can reach the server. Web pages of other origins then need credentials to publish. */
+  readonly isLocal?: boolean | undefined;
+  /** Origins that need no credentials either. */
+  readonly corsOrigins?: readonly string[] | undefined;
   readonly exemptHosts?: readonly string[] | undefined;
   readonly isBehindProxy?: boolean | undefined;
   /** The product's version, which administrators can read. */
@@ -100,10 +104,14 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     check(topicsInPath.split(','), visitor, 'read');
   }
 
-  function admitWriter(visitor: Visitor, topic: string): void {
+  function admitWriter({ request, visitor }: Call, topic: string): void {
     topics.touch(topic, visitor.name);
     admit(visitor);
     check([topic], visitor, 'write');
+    const isForeign = options.isLocal === true && isForeignPage(request, options.corsOrigins);
+    if (isForeign && visitor.user === undefined) {
+      throw ntfyError('forbidden', 'web pages of other origins need credentials to publish');
+    }
   }
 
   function check(names: readonly string[], { user }: Visitor, wanted: 'read' | 'write'): void {
@@ -112,13 +120,14 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
 
   async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
     const { request, visitor } = call;
-    admitWriter(visitor, topic);
+    admitWriter(call, topic);
     const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
     const params = readPublishParams(requestParams(given.headers, given.query), {
       pathSequenceId: sequenceId,
       nowMs: clock.now(),
       rules: topics.rules,
     });
+    if (params.email !== '' && visitor.user === undefined) throw ntfyError('anonymousEmail');
     const { name, isExempt } = visitor;
     return messageJson(await topics.publish({ topic, params, body, visitor: name, isExempt }));
   }
@@ -153,13 +162,13 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   }
 
   async function change(
-    { response, visitor }: Call,
+    call: Call,
     { event, topic, sequenceId }: Extract<NtfyRoute, { readonly kind: 'change' }>,
   ): Promise<void> {
-    admitWriter(visitor, topic);
-    const { name, isExempt } = visitor;
+    admitWriter(call, topic);
+    const { name, isExempt } = call.visitor;
     const message = await topics.change(event, { topic, sequenceId, visitor: name, isExempt });
-    sendJson(response, messageJson(message));
+    sendJson(call.response, messageJson(message));
   }
 
   function readingOf(
@@ -331,6 +340,19 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       keepalives[Symbol.dispose]();
     },
   };
+}
+
+/** Whether a web page of another origin sends the request; images and links send no `Origin`. */
+function isForeignPage(
+  { headers }: IncomingMessage,
+  trusted: readonly string[] | undefined,
+): boolean {
+  const { origin, host } = headers;
+  if (origin === undefined) {
+    return ['cross-site', 'same-site'].includes(String(headers['sec-fetch-site']));
+  }
+  if (trusted?.includes(origin) === true) return false;
+  return !URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase();
 }
 
 function targetOf(request: IncomingMessage): {

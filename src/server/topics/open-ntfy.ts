@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import type { NotifyUser } from '../../topics/users/access-rules.ts';
+import type { NotifyUser, TopicPermission } from '../../topics/users/access-rules.ts';
 import { fileAttachments } from '../../topics/file-attachments.ts';
 import { createNotifyUsers } from '../../topics/users/notify-users.ts';
 import { openUserDirectory } from '../../topics/users/open-user-directory.ts';
@@ -12,12 +12,13 @@ import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/config/notify-settings.ts';
 import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
+import { isReachableFromElsewhere, type Reach } from '../http/reach.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
-export interface OpenNtfyOptions {
+export interface OpenNtfyOptions extends Pick<Reach, 'host' | 'hosts'> {
   readonly settings?: NotifySettings | undefined;
-  /** True: only this machine can connect, so topics without an access rule are open. */
-  readonly isLoopback: boolean;
+  /** Origins of web pages that may publish without credentials. Default: the server's own. */
+  readonly corsOrigins?: readonly string[] | undefined;
   /** Base of relative folders. */
   readonly cwd?: string | undefined;
   /** Where the server listens, once that is known. */
@@ -38,7 +39,7 @@ const emailType = 'email:ntfy';
  *
  * await using platform = await createPlatform();
  * let url: string | undefined;
- * await using ntfy = await openNtfy(platform, { isLoopback: true, url: () => url });
+ * await using ntfy = await openNtfy(platform, { url: () => url });
  * await using server = await startNtfyServer(ntfy, { port: 2586 });
  * ({ url } = server);
  */
@@ -46,7 +47,7 @@ export async function openNtfy(
   platform: Pick<Platform, 'clock' | 'engines' | 'modules' | 'tokens'>,
   options: OpenNtfyOptions,
 ): Promise<NtfyHandler> {
-  const { settings = {}, isLoopback, cwd = process.cwd(), observer = silentObserver } = options;
+  const { settings = {}, cwd = process.cwd(), observer = silentObserver } = options;
   const { clock, engines, modules, tokens } = platform;
   const { attachments = '.millrace/attachments', baseUrl, upstreamUrl, upstreamToken } = settings;
   const hasEmail =
@@ -99,7 +100,9 @@ export async function openNtfy(
       users,
       directory,
       version: options.version,
-      defaultAccess: settings.defaultAccess ?? (isLoopback ? 'read-write' : 'deny'),
+      defaultAccess: defaultAccessOf(options),
+      isLocal: !isReachable(options),
+      corsOrigins: options.corsOrigins,
       exemptHosts: settings.exemptHosts,
       isBehindProxy: settings.behindProxy,
       clock,
@@ -108,6 +111,28 @@ export async function openNtfy(
   );
   const all = opened.move();
   return { ...handler, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+/**
+ * The access to topics without an access rule: open only while no other machine can reach the server.
+ *
+ * @example
+ * import { defaultAccessOf } from 'millrace/server/topics';
+ *
+ * console.log(defaultAccessOf({ settings: { behindProxy: true } })); // deny
+ */
+export function defaultAccessOf(
+  options: Pick<OpenNtfyOptions, 'host' | 'hosts' | 'settings'>,
+): TopicPermission {
+  return options.settings?.defaultAccess ?? (isReachable(options) ? 'deny' : 'read-write');
+}
+
+function isReachable({
+  host,
+  hosts,
+  settings: { behindProxy, baseUrl } = {},
+}: Pick<OpenNtfyOptions, 'host' | 'hosts' | 'settings'>): boolean {
+  return isReachableFromElsewhere({ host, hosts, behindProxy, baseUrl });
 }
 
 /** The user of a platform token, by its scopes. Tokens of a tenant are rejected: topics have no tenant. */
