@@ -205,7 +205,7 @@ test('the bus gets each delivery once, on the subjects of customers, topics and 
   const [alert] = await read('gbe.notify.customer.cust_1.alert');
   assert.deepEqual([alert?.id, alert?.tenant], [response.body['notificationId'], 'core']);
   assert.equal((alert?.payload as { title?: string } | undefined)?.title, 'Fire');
-  const [topic] = await read('gbe.notify.topic.server-alerts');
+  const [topic] = await read('gbe.notify.topic.core_server-alerts');
   assert.deepEqual(topic?.payload, {
     title: 'Fire',
     message: 'Fire',
