@@ -328,8 +328,9 @@ async function startHttpApi(
   });
 }
 
-async function startKurrentProtocol({ settings, platform }: Product): Promise<Server> {
+async function startKurrentProtocol({ settings, platform, telemetry }: Product): Promise<Server> {
   const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
+  const { createAuditLog } = await import('../platform/audit-log.ts');
   const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
   const { engines, tokens } = platform;
   const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
@@ -338,6 +339,7 @@ async function startKurrentProtocol({ settings, platform }: Product): Promise<Se
     host,
     port,
     tenants: tokens.tenants,
+    audit: createAuditLog(engines.store, { observer: telemetry.observer }),
     limits: { stopMsMax: shutdown.requestsMs },
     authenticate,
     tls,

@@ -122,7 +122,7 @@ test('whatever the order in which overlapping tenants are created, none reads or
       },
     ),
     {
-      numRuns: 3 + propertyRuns(10),
+      numRuns: 3 + propertyRuns(5),
       examples: [
         [
           ['demo', 'demo-za', 'demo-za-x'],

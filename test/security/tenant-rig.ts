@@ -7,6 +7,8 @@ import { WebSocket } from 'ws';
 import { notifications } from 'millrace/customers';
 import { hasCode } from '../../src/foundation/error.ts';
 import type { TokenScope } from '../../src/platform/tokens/token.ts';
+import { createAuditLog } from '../../src/platform/audit-log.ts';
+import { openNtfy, startNtfyServer } from '../../src/server/topics/index.ts';
 import { authenticateByTokens, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
 import type { Certificate } from '../../src/testing/support/throwaway-certificate.ts';
@@ -23,6 +25,10 @@ export type Seen = readonly { readonly tenant: string }[] | undefined;
 
 export interface TenantRig extends AsyncDisposable {
   readonly api: Api;
+  /** The URL of topics. */
+  readonly topics: string;
+  /** Per-call credentials. */
+  readonly grpcClient: KurrentDBClient;
   /** Undefined: the tenant overlaps another one. */
   token(tenant: string, scopes?: readonly TokenScope[]): Promise<Identity | undefined>;
   jwt(tenant: string, claims?: Readonly<Record<string, unknown>>): Promise<Identity>;
@@ -54,8 +60,12 @@ export async function openTenantRig(tls: Certificate): Promise<TenantRig> {
       tls,
       authenticate: authenticateByTokens(tokens),
       tenants: tokens.tenants,
+      audit: createAuditLog(engines.store),
     }),
   );
+  const settings = { attachments: false } as const;
+  const ntfy = stack.use(await openNtfy(api.platform, { settings, url: () => undefined }));
+  const { url: topics } = stack.use(await startNtfyServer(ntfy));
   const client = KurrentDBClient.connectionString(
     `${server.url.replace('127.0.0.1', 'localhost')}&tlsCAFile=${tls.authorityFile}`,
   );
@@ -92,6 +102,8 @@ export async function openTenantRig(tls: Certificate): Promise<TenantRig> {
   const all = stack.move();
   return {
     api,
+    topics,
+    grpcClient: client,
     overSocket,
     async token(tenant, scopes = allScopes) {
       const name = `i${(names += 1)}`;

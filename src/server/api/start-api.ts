@@ -146,7 +146,14 @@ function bearerAuthenticator(
     if (verified === undefined) throw notAuthenticated('unknown or revoked token');
     const { token, ended } = verified;
     const { name, scopes, tenant } = token;
-    return { kind: 'token', name, scopes, ended, ...(tenant === undefined ? {} : { tenant }) };
+    return {
+      kind: 'token',
+      name,
+      scopes,
+      ended,
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(jwt === undefined ? {} : { person: `token:${name}` }),
+    };
   };
 }
 

@@ -6,6 +6,7 @@ import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts'
 import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
+import { withTenantSubject } from '../../store/tenant-subject.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -118,13 +119,16 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
           ...flowOf(request),
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
-          createEnvelope(
-            { type, payload: acceptPayload(platform, streamName, { type, payload }) },
-            {
-              ...context,
-              ...rest,
-              ...(headers === undefined ? {} : { headers: { ...context.headers, ...headers } }),
-            },
+          withTenantSubject(
+            createEnvelope(
+              { type, payload: acceptPayload(platform, streamName, { type, payload }) },
+              {
+                ...context,
+                ...rest,
+                ...(headers === undefined ? {} : { headers: { ...context.headers, ...headers } }),
+              },
+            ),
+            request.principal?.tenant,
           ),
         );
         const { expected = 'any' } = request.body;

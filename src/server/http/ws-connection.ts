@@ -14,6 +14,7 @@ import type {
 import { credentialSignals, type Caller } from './http-server.ts';
 import {
   checkAccess,
+  isWorker,
   notAuthenticated,
   type Authenticate,
   type Principal,
@@ -250,7 +251,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     message: { readonly type: string },
     requestId: string,
   ): Promise<void> {
-    await admitted();
+    checkAccess('known', await admitted());
     const handler = sessions.get(socketOfModule)?.on[message.type];
     // The connection ended while this message was queued.
     if (handler === undefined) return;
@@ -280,6 +281,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   function connectModules(principal: Principal): void {
+    if (isWorker(principal)) return;
     let sent = Promise.resolve();
     const client: SocketClient = {
       principal,

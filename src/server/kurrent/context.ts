@@ -6,7 +6,7 @@ import type { EventStore } from '../../store/event-store.ts';
 import type { StreamOwner } from '../../store/stream-owners.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { Access } from './access.ts';
-import type { KurrentLimits } from './kurrent-server.ts';
+import type { KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import { RpcError, status } from './rpc-error.ts';
 
@@ -18,6 +18,7 @@ export interface KurrentContext {
   readonly limits: KurrentLimits;
   readonly access: Access;
   readonly ownerOf: StreamOwner;
+  readonly audit: KurrentServerOptions['audit'];
   readonly subscriptions: SubscriptionSlots;
   readonly observer: Observer;
   readonly clock: Clock;

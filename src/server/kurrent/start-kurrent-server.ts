@@ -51,6 +51,7 @@ export async function startKurrentServer(
     limits,
     access: createAccess(options, ownerOf),
     ownerOf,
+    audit: options.audit,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     observer,
     clock,

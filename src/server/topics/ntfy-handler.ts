@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { AuditLog } from '../../platform/audit-log.ts';
 import { createAccessBook, type TopicPermission } from '../../topics/users/access-rules.ts';
 import { readJsonPublish } from '../../topics/json-publish.ts';
 import { createNotifyUsers, type NotifyUsers } from '../../topics/users/notify-users.ts';
@@ -35,6 +36,8 @@ export interface NtfyHandlerOptions {
   readonly users?: NotifyUsers | undefined;
   /** Users and access rules, which administrators change. Default: an empty one in memory. */
   readonly directory?: UserDirectory | undefined;
+  /** Records who changes users and rules. Default: changes are not recorded. */
+  readonly audit?: Pick<AuditLog, 'run'> | undefined;
   /** For topics that no access rule matches. Default: read-write. */
   readonly defaultAccess?: TopicPermission | undefined;
   /** True: only this machine can reach the server. Web pages of other origins then need credentials to publish. */
@@ -250,7 +253,8 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       case 'administration': {
         const isAdmin = visitor.user?.role === 'admin';
         if (!isAdmin) throw ntfyError(users.isOpen ? 'pageNotFound' : 'unauthorized');
-        return administer(route.action, { request, response, directory, version });
+        const { audit } = options;
+        return administer(route.action, { request, response, visitor, directory, version, audit });
       }
       default:
         return sendFixed(call, route.kind);

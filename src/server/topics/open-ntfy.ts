@@ -9,6 +9,7 @@ import { createNotifyUsers } from '../../topics/users/notify-users.ts';
 import { openUserDirectory } from '../../topics/users/open-user-directory.ts';
 import type { TopicMessage } from '../../topics/topic-message.ts';
 import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
+import { createAuditLog } from '../../platform/audit-log.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/config/notify-settings.ts';
 import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
@@ -99,6 +100,7 @@ export async function openNtfy(
     createNtfyHandler(topics, {
       users,
       directory,
+      audit: createAuditLog(engines.store, { clock, observer }),
       version: options.version,
       defaultAccess: defaultAccessOf(options),
       isLocal: !isReachable(options),

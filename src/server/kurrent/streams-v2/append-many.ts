@@ -113,7 +113,7 @@ async function commit(
           parts.map(async ({ stream, expected, events }): Promise<StreamAppend> => ({
             stream,
             expected,
-            events: await toEnvelopes(context, { stream, events }, opaque),
+            events: await toEnvelopes(context, { stream, events, tenant: identity.tenant }, opaque),
           })),
         ),
       ),

@@ -3,6 +3,7 @@
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
+import { withTenantSubject } from '../../../store/tenant-subject.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
@@ -11,6 +12,8 @@ import { originOf } from '../events/event-origin.ts';
 import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
 
 export interface ForeignAppend {
+  /** The tenant that the caller is bound to. Absent: all tenants. */
+  readonly tenant?: string | undefined;
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly ForeignEvent[];
@@ -53,12 +56,12 @@ export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>)
 
 export async function toEnvelopes(
   context: Pick<KurrentContext, 'ownerOf' | 'clock'>,
-  { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
+  { stream, events, tenant }: Pick<ForeignAppend, 'events' | 'stream' | 'tenant'>,
   opaque: boolean,
 ): Promise<DomainEventEnvelope[]> {
   const origin = originOf(stream, await context.ownerOf(stream));
   const now = toIsoTime(context.clock.now());
-  return events.map((event) => fromWire(event, { origin, now, opaque }));
+  return events.map((event) => withTenantSubject(fromWire(event, { origin, now, opaque }), tenant));
 }
 
 /** An append without events only checks the expected revision. */

@@ -39,7 +39,11 @@ export async function append(
   }
   if (target === undefined) throw badRequest('the append has no options');
   try {
-    return { success: toSuccess(await appendForeign(context, { ...target, events })) };
+    return {
+      success: toSuccess(
+        await appendForeign(context, { ...target, events, tenant: identity.tenant }),
+      ),
+    };
   } catch (error) {
     if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
     const actual = Number(error.details['actual'] ?? -1);

@@ -69,7 +69,12 @@ export async function batchAppend(
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
       await context.access.checkWrite(identity, stream);
-      const appended = await appendForeign(context, { stream, expected, events });
+      const appended = await appendForeign(context, {
+        stream,
+        expected,
+        events,
+        tenant: identity.tenant,
+      });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
       if (!hasReplied) rejectBatch(request, error);

@@ -16,7 +16,9 @@ export async function deleteStream(
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
   const { stream, expected } = await targetOf(context, request, info);
-  await context.store.deleteStream(stream, { expected });
+  await audited(context, { action: 'stream.delete', target: stream }, info, () =>
+    context.store.deleteStream(stream, { expected }),
+  );
   const written = context.store.readStream(metadataStream(stream), {
     direction: 'backwards',
     limit: 1,
@@ -30,13 +32,31 @@ export async function tombstoneStream(
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
   const { stream, expected } = await targetOf(context, request, info);
-  await context.store.tombstoneStream(stream, { expected });
+  await audited(context, { action: 'stream.tombstone', target: stream }, info, () =>
+    context.store.tombstoneStream(stream, { expected }),
+  );
   // A tombstoned stream cannot be read, so its last event is found through all events.
   const filter = { types: [tombstoneType], streamPrefixes: [stream], system: true };
   for await (const event of context.store.readAll({ direction: 'backwards', filter })) {
     if (event.stream === stream) return positionOf([event]);
   }
   return { noPosition: empty };
+}
+
+async function audited(
+  { audit }: KurrentContext,
+  what: { readonly action: string; readonly target: string },
+  { identity, peer: address }: CallInfo,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { name, tenant } = identity;
+  const actor = {
+    kind: name === undefined ? 'anonymous' : 'token',
+    name: name ?? '',
+    address,
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+  await (audit === undefined ? work() : audit.run({ ...what, actor }, work));
 }
 
 async function targetOf(
