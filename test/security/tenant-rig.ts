@@ -21,7 +21,7 @@ export interface Identity {
 }
 
 /** What a reader got; undefined: access denied. */
-export type Seen = readonly { readonly tenant: string }[] | undefined;
+type Seen = readonly { readonly tenant: string }[] | undefined;
 
 export interface TenantRig extends AsyncDisposable {
   readonly api: Api;
