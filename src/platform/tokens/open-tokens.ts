@@ -83,6 +83,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const stopping = new AbortController();
   const { signal } = stopping;
   const revocations = new Map<string, AbortController>();
+  const adding = new Map<string, Promise<TenantAdded>>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
 
@@ -126,10 +127,15 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     tenants: book.tenants,
     async addTenant(tenant) {
       if (book.tenants.has(tenant)) return;
-      await records.write<TenantAdded>(() => {
-        book.checkTenant(tenant);
-        return { type: tenantAddedType, payload: { tenant } };
-      });
+      const add = (): Promise<TenantAdded> =>
+        records.write(() => {
+          book.checkTenant(tenant);
+          return { type: tenantAddedType, payload: { tenant } };
+        });
+      // The first requests of a tenant often come together.
+      const running = adding.get(tenant) ?? add().finally(() => adding.delete(tenant));
+      adding.set(tenant, running);
+      await running;
     },
     async create(wanted) {
       checkNewToken(wanted, clock.now());

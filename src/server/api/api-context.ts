@@ -45,19 +45,18 @@ export function tenantOf({ headers, principal }: Caller): string {
 
 /**
  * Callers see the streams of their tenant. System streams need the scope `admin` for all tenants. The error is the
- * same for streams that do not exist, because names must not leak to other tenants. Returns the owner of the stream.
+ * same for streams that do not exist, because names must not leak to other tenants.
  */
 export async function checkStreamAccess(
   { ownerOf }: Pick<ApiPlatform, 'ownerOf'>,
   stream: string,
   { principal }: Caller,
-): Promise<string> {
+): Promise<void> {
   const own = principal?.tenant;
-  const owner = await ownerOf(stream);
   const isAllowed = stream.startsWith('$')
     ? own === undefined && principal?.scopes.includes('admin') === true
-    : own === undefined || owner === own;
-  if (isAllowed) return owner;
+    : own === undefined || (await ownerOf(stream)) === own;
+  if (isAllowed) return;
   throw new MillraceError('NOT_ALLOWED', 'these credentials do not allow access to this stream', {
     details: { field: 'stream' },
   });

@@ -110,7 +110,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
       async handle(request) {
         const { stream } = request.params;
-        const tenant = await checkStreamAccess(platform, stream, request);
+        await checkStreamAccess(platform, stream, request);
+        const tenant = await platform.ownerOf(stream);
         const streamName = parseStreamName(stream, { has: (name) => name === tenant });
         const { bc, agg, id } = streamName;
         const context = {
