@@ -65,6 +65,27 @@ test('the first start prints a token for the API, and the next start prints none
   assert.equal(await second.stop('SIGTERM'), 0);
 });
 
+test('tenants of --tenants are stored, and tenants that overlap them are refused', async () => {
+  const store = ['--store', 'sqlite:tenants.db'];
+  const first = await start(...store, '--tenants', 'demo-za');
+  assert.equal(await first.stop('SIGTERM'), 0);
+  const token = await millrace(
+    'token',
+    'create',
+    'x',
+    '--tenant',
+    'demo',
+    '--scope',
+    'read',
+    ...store,
+  );
+  const again = await millrace('start', ...store, '--tenants', 'demo', '--port', '0');
+  for (const { code, stderr } of [token, again]) {
+    assert.equal(code, 1);
+    assert.match(stderr, /^TENANT_OVERLAP.*'demo'.*'demo-za'/);
+  }
+});
+
 test('an unknown role is rejected with the most similar one', async () => {
   const { code, stderr } = await millrace('start', '--roles', 'worker');
   assert.equal(code, 1);

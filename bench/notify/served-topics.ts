@@ -57,7 +57,7 @@ export async function openPublisher(url: string, topic: string): Promise<Publish
       if (chunk.subarray(-2).equals(end)) onResponse?.();
     } else if (chunk.includes('HTTP/1.1')) failed?.(new Error(chunk.toString().slice(0, 200)));
   });
-  const head = `POST /${topic} HTTP/1.1\r\nHost: x\r\nContent-Length: `;
+  const head = `POST /${topic} HTTP/1.1\r\nHost: localhost\r\nContent-Length: `;
   return {
     publish: (text) =>
       new Promise((resolve, reject) => {
@@ -95,7 +95,7 @@ export async function openReaders(url: string, topic: string, count: number): Pr
         seen += 1;
       if (seen >= wanted) done?.();
     });
-    socket.write(`GET /${topic}/json HTTP/1.1\r\nHost: x\r\n\r\n`);
+    socket.write(`GET /${topic}/json HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await opened.promise;
   };
   for (let at = 0; at < count; at += 50) {

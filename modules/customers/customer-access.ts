@@ -2,7 +2,7 @@
 // equals the person's name.
 
 import { MillraceError } from 'millrace/foundation';
-import { tenantFor, type Principal } from 'millrace/platform';
+import { personOf, tenantFor, type Principal } from 'millrace/platform';
 
 /** `own`: acknowledges notifications, changes preferences and contact. */
 export type NotifyAction = 'publish' | 'read' | 'own';
@@ -31,8 +31,8 @@ export function authorize(
   const scope = action === 'read' ? 'read' : 'append';
   const isPerson =
     (principal.kind === 'jwt' || scopes.includes('use')) && principal.tenant !== undefined;
-  const isOwn = isPerson && customerId === name && action !== 'publish';
-  const isBroadcastRead = customerId === undefined && action === 'read';
+  const isOwn = isPerson && customerId === personOf(principal) && action !== 'publish';
+  const isBroadcastRead = isPerson && customerId === undefined && action === 'read';
   const tenant = tenantFor(principal, request.tenant);
   const isAllowed = isOwn || isBroadcastRead || scopes.includes(scope) || scopes.includes('admin');
   if (isAllowed) return { tenant, name };

@@ -8,7 +8,7 @@ import type { ModuleContext } from 'millrace/platform';
 import { isForgotten, type RecordedEvent } from 'millrace/store';
 import { Snooze, subscription, type Subscription } from 'millrace/subscriptions';
 import { broadcastPublished } from './broadcast.ts';
-import { customerContact } from './customer-contact.ts';
+import { customerContact, customerTopic } from './customer-contact.ts';
 import { inboxDelivered, inboxReminded } from './customer-events.ts';
 import type { Channel, Notice } from './customer-schemas.ts';
 
@@ -99,9 +99,10 @@ export function messagesOf(
     const subject = subjects.notify.customer(customerId)[category];
     messages.push({ ...common, subject, id, payload });
   }
-  if (topic !== undefined && channels.includes('topic')) {
+  const topicName = topic === undefined ? undefined : customerTopic(tenant, topic);
+  if (topicName !== undefined && channels.includes('topic')) {
     const payload = topicPayload(notice, step);
-    messages.push({ ...common, subject: subjects.notify.topic(topic), id, payload });
+    messages.push({ ...common, subject: subjects.notify.topic(topicName), id, payload });
   }
   return messages;
 }

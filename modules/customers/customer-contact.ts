@@ -1,13 +1,14 @@
 // The contact addresses of a customer: personal data that can be erased. Addresses are not stored in the inbox, and no other
 // event, message or job contains them.
 
-import { defineAggregate } from 'millrace/aggregates';
+import { CommandRejected, defineAggregate } from 'millrace/aggregates';
+import { subjectLimits } from 'millrace/contracts';
 import { changeContact, contactChanged } from './customer-events.ts';
 
 export interface CustomerContact {
   readonly email?: string;
   readonly webhookUrl?: string;
-  /** The name of an ntfy-compatible topic. */
+  /** The last part of the name of an ntfy-compatible topic, `<tenant>_<topic>`. */
   readonly topic?: string;
 }
 
@@ -33,7 +34,16 @@ export const customerContact = defineAggregate({
   initial: noContact,
   dataSubject: customerSubject,
   evolve: { 'customer-contact.changed.v1': (_before, contact): CustomerContact => contact },
-  decide: { 'customer-contact.change': (contact) => contactChanged(contact) },
+  decide: {
+    'customer-contact.change': (contact, _before, { tenant }) => {
+      const { topic } = contact;
+      if (topic !== undefined && customerTopic(tenant, topic) === undefined) {
+        const message = `the topic '${tenant}_${topic}' has more than ${subjectLimits.idCharsMax} characters`;
+        throw new CommandRejected('topic-too-long', message);
+      }
+      return contactChanged(contact);
+    },
+  },
 });
 
 /**
@@ -46,4 +56,14 @@ export const customerContact = defineAggregate({
  */
 export function customerSubject(tenant: string, customerId: string): string {
   return `notify:customer:${tenant}:${customerId}`;
+}
+
+/**
+ * The topic that notifications of a customer are published to. Topics have no tenant, so each tenant has a namespace:
+ * a customer cannot choose a topic of another tenant, or one that only some users may write. Undefined: too long.
+ */
+export function customerTopic(tenant: string, topic: string): string | undefined {
+  // A tenant has no underscore, so the name belongs to one tenant only.
+  const name = `${tenant}_${topic}`;
+  return name.length > subjectLimits.idCharsMax ? undefined : name;
 }

@@ -159,7 +159,7 @@ test('messages to the bus have derived ids, so a repeated publish is a duplicate
     messagesOf(event, { topic, subjects }).map(({ subject, id }) => [subject, id]);
   assert.deepEqual(idsOf(delivered(['topic']), 'ops'), [
     ['gbe.notify.customer.cust_1.alert', 'n-1'],
-    ['gbe.notify.topic.ops', 'n-1'],
+    ['gbe.notify.topic.test_ops', 'n-1'],
   ]);
   assert.deepEqual(idsOf(delivered(['topic'])), [['gbe.notify.customer.cust_1.alert', 'n-1']]);
   assert.deepEqual(idsOf(reminded(['socket']), 'ops'), [
@@ -246,6 +246,9 @@ test('a change replaces the whole contact', () => {
     .when(changeContact({ topic: 'ops' }))
     .then([contactChanged({ topic: 'ops' })])
     .thenState({ topic: 'ops' });
+  given(customerContact, [])
+    .when(changeContact({ topic: 'x'.repeat(64) }))
+    .thenRejected('topic-too-long');
 });
 
 test('only deliveries by the channel `socket` are followed', () => {

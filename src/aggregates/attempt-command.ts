@@ -94,6 +94,7 @@ export async function attemptCommand<State, Event extends NewEvent, Command exte
 
   const loaded = await rehydrate(source, {
     stream,
+    tenant: request.tenant,
     watchFor: isKeyed ? identity.eventId(0) : undefined,
     afterConflict: call.afterConflict,
     signal: request.signal,
@@ -123,7 +124,8 @@ async function attemptCached<State, Event extends NewEvent, Command extends NewC
   const { store, aggregate, remembered } = source;
   if (store.capabilities.followingAppend !== true) return undefined;
   const known = remembered?.recall(call.stream);
-  if (known === undefined || !isExpected(call, known.revision)) return undefined;
+  if (known === undefined || known.tenant !== call.request.tenant) return undefined;
+  if (!isExpected(call, known.revision)) return undefined;
   if (call.identity.key !== undefined) {
     const duplicate = await duplicateOf(source, call);
     if (duplicate !== undefined) return duplicate;
@@ -218,7 +220,7 @@ async function duplicateOf<State, Event extends NewEvent, Command extends NewCom
   { request, stream, identity }: CommandCall<Command>,
 ): Promise<Attempt<State, Event> | undefined> {
   const use = { stream, command: request.command.type };
-  const result = await firstResult(source, use, identity, request.signal);
+  const result = await firstResult(source, use, identity, request);
   return result === undefined ? undefined : { kind: 'done', result, loaded: undefined };
 }
 
@@ -305,7 +307,7 @@ async function firstResult<State, Event extends NewEvent, Command extends NewCom
   source: RehydrateSource<State, Event, Command>,
   use: KeyUse,
   identity: CommandIdentity,
-  signal: AbortSignal | undefined,
+  { tenant, signal }: AggregateAddress,
 ): Promise<CommandResult<State, Event> | undefined> {
   const { store, aggregate } = source;
   const recorded: RecordedEvent[] = [];
@@ -319,10 +321,10 @@ async function firstResult<State, Event extends NewEvent, Command extends NewCom
   if (last === undefined) return undefined;
   assertSameUse(use, { stream: last.stream, command: commandOf(last) }, identity.key);
   const { stream } = use;
-  const past = await rehydrate(source, { stream, through: last.revision, signal });
+  const past = await rehydrate(source, { stream, tenant, through: last.revision, signal });
   // If retention hides the history up to that revision, the current state is the closest one available.
   const isKnown = past.complete || past.snapshotRevision !== -1;
-  const { state } = isKnown ? past : await rehydrate(source, { stream, signal });
+  const { state } = isKnown ? past : await rehydrate(source, { stream, tenant, signal });
   const events = recorded.flatMap((event) => aggregate.interpret(toAggregateEvent(event)) ?? []);
   return { state, events, revision: last.revision, position: last.position, isDuplicate: true };
 }

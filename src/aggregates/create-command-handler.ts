@@ -139,7 +139,8 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     if (isPersonal) return remembered.evict(stream);
     const nowMs = clock.now();
     const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
-    remembered.remember(stream, { state, revision, eventId, snapshotRevision, sinceMs });
+    const { tenant } = loaded;
+    remembered.remember(stream, { tenant, state, revision, eventId, snapshotRevision, sinceMs });
   };
 
   type Call = Omit<CommandCall<Command>, 'nowMs' | 'afterConflict' | 'mayUseCachedState'>;
@@ -202,7 +203,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
 
     async load(address) {
       const stream = streamOf(address);
-      const loaded = await rehydrate(source, { stream, signal: address.signal });
+      const loaded = await rehydrate(source, { stream, ...address });
       keepState(stream, loaded);
       const { state, revision } = loaded;
       return { state, revision };

@@ -10,6 +10,7 @@ import type { Aggregate } from './define-aggregate.ts';
 import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { usableSnapshot } from './snapshots.ts';
+import { ownerMismatch } from '../store/stream-owners.ts';
 
 export interface RehydrateSource<State, Event extends NewEvent, Command extends NewCommand> {
   readonly store: EventStore;
@@ -22,6 +23,8 @@ export interface RehydrateSource<State, Event extends NewEvent, Command extends 
 
 export interface RehydrateQuery {
   readonly stream: string;
+  /** The tenant that the stream must belong to. */
+  readonly tenant: string;
   /** Stops after this revision, or later if retention hides earlier events. Default: the last event. */
   readonly through?: number | undefined;
   /** `sawWatched` reports whether an event with this id was read. */
@@ -32,6 +35,7 @@ export interface RehydrateQuery {
 }
 
 export interface Rehydrated<State> {
+  readonly tenant: string;
   readonly state: State;
   /** Revision and id of the last event in the state; −1: the stream has no events. */
   readonly revision: number;
@@ -52,9 +56,9 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   query: RehydrateQuery,
 ): Promise<Rehydrated<State>> {
   const { store, aggregate, remembered, observer } = source;
-  const { stream, through = Number.MAX_SAFE_INTEGER, watchFor, signal } = query;
+  const { stream, tenant, through = Number.MAX_SAFE_INTEGER, watchFor, signal } = query;
   const recalled = within(through, remembered?.recall(stream));
-  const base = recalled ?? within(through, await snapshotOf(source, stream));
+  const base = recalled ?? within(through, await snapshotOf(source, query));
   const from = base?.revision ?? 0;
 
   let state = base === undefined ? aggregate.initial : base.state;
@@ -68,6 +72,8 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   /** False: the snapshot belongs to a different history. */
   const apply = (event: RecordedEvent): boolean => {
     const isFirst = revision === -1;
+    // The name fits two tenants if one was created later; foreign clients write events without a tenant.
+    if (isFirst && event.tenant !== tenant && event.tenant !== '') throw ownerMismatch(stream);
     // Read the snapshot's last event again: if the stream was deleted or restored since, the event
     // at that revision is a different one or missing, and the snapshot is invalid.
     if (isFirst && base !== undefined && event.eventId !== base.eventId) return false;
@@ -105,6 +111,7 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
     revision = (await store.streamInfo(stream))?.revision ?? -1;
   }
   return {
+    tenant,
     state,
     revision,
     eventId,
@@ -118,13 +125,20 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
 
 async function snapshotOf<State, Event extends NewEvent, Command extends NewCommand>(
   { aggregate, snapshots, observer }: RehydrateSource<State, Event, Command>,
-  stream: string,
+  { stream, tenant }: RehydrateQuery,
 ): Promise<RememberedState<State> | undefined> {
   if (snapshots === undefined) return undefined;
   const found = await usableSnapshot(stream, aggregate, { snapshots, observer });
   if (found === undefined) return undefined;
   const { state, revision, eventId, takenAt } = found;
-  return { state, revision, eventId, snapshotRevision: revision, sinceMs: Date.parse(takenAt) };
+  return {
+    tenant,
+    state,
+    revision,
+    eventId,
+    snapshotRevision: revision,
+    sinceMs: Date.parse(takenAt),
+  };
 }
 
 function within<State>(

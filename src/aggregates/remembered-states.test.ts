@@ -29,6 +29,7 @@ interface Named {
 
 const remembering = () => createRememberedStates<Named>(accountWith({}).snapshot as never);
 const noted = (revision: number, name: string) => ({
+  tenant: 'core',
   state: { name },
   revision,
   eventId: `e${revision}`,

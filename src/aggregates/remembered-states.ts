@@ -6,6 +6,7 @@ import { encodeState } from './snapshots.ts';
 
 /** A cached state and where it came from. */
 export interface RememberedState<State> {
+  readonly tenant: string;
   readonly state: State;
   readonly revision: number;
   readonly eventId: string;

@@ -2,7 +2,6 @@
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createTenantDirectory } from '../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
@@ -12,7 +11,7 @@ import type { RoleReport } from '../platform/engines/role-report.ts';
 import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { tokenState } from '../platform/tokens/token.ts';
-import { isLoopback } from '../server/kurrent/listen.ts';
+import { acceptedHosts, isLoopback } from '../server/http/reach.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
@@ -40,7 +39,10 @@ export const productOptions = {
     'how',
     'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
   ),
-  tenants: option('a-b,c-d', 'tenants with a hyphen in their name (tenants of tokens are known)'),
+  tenants: option(
+    'a-b,c-d',
+    'tenants to add to the directory (those of tokens and JWTs are known)',
+  ),
   'no-kurrent': flag('does not serve the KurrentDB protocol'),
   'ntfy-port': option(
     'N',
@@ -211,7 +213,7 @@ async function openTelemetry(
 }
 
 async function startPlatform(
-  { config, roles, serves, shutdown }: Settings,
+  { config, roles, serves, shutdown, tenants }: Settings,
   telemetry: Telemetry,
   opened: AsyncDisposableStack,
 ): Promise<Platform> {
@@ -229,6 +231,7 @@ async function startPlatform(
       observer: telemetry.observer,
     }),
   );
+  for (const tenant of tenants) await platform.tokens.addTenant(tenant);
   telemetry.collect(platformCollectors(platform));
   await platform.start();
   return platform;
@@ -275,10 +278,17 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
   if (ntfy !== undefined && ntfyPort !== undefined) {
     const { startNtfyServer } = await import('../server/topics/index.ts');
     const { host, tls } = settings;
-    urls.ntfy = keep(await startNtfyServer(ntfy, { host, port: ntfyPort, tls }));
+    const options = { host, hosts: hostsOf(settings), port: ntfyPort, tls };
+    urls.ntfy = keep(await startNtfyServer(ntfy, options));
   }
   if (serves.kurrent) urls.kurrent = keep(await startKurrentProtocol(product));
   return urls;
+}
+
+/** The names of this server in the `Host` headers of clients. */
+function hostsOf({ host, config: { server, notify } }: Settings): readonly string[] {
+  const { behindProxy, baseUrl } = notify ?? {};
+  return acceptedHosts({ host, hosts: server?.hosts, behindProxy, baseUrl });
 }
 
 async function openNtfyHandler(
@@ -288,7 +298,9 @@ async function openNtfyHandler(
   const { openNtfy } = await import('../server/topics/index.ts');
   return openNtfy(platform, {
     settings: settings.config.notify,
-    isLoopback: isLoopback(settings.host),
+    host: settings.host,
+    hosts: settings.config.server?.hosts,
+    corsOrigins: settings.config.server?.corsOrigins,
     cwd: context.cwd,
     url: () => urls.ntfy,
     version: packageVersion(),
@@ -305,6 +317,7 @@ async function startHttpApi(
   return startApi(platform, {
     ...config.server,
     host,
+    hosts: hostsOf(settings),
     port,
     tls,
     limits: { ...config.server?.limits, drainMsMax: shutdown.requestsMs },
@@ -315,17 +328,18 @@ async function startHttpApi(
   });
 }
 
-async function startKurrentProtocol({ settings, platform }: Product): Promise<Server> {
+async function startKurrentProtocol({ settings, platform, telemetry }: Product): Promise<Server> {
   const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
+  const { createAuditLog } = await import('../platform/audit-log.ts');
   const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
   const { engines, tokens } = platform;
-  const given = createTenantDirectory(settings.tenants);
   const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
   return startKurrentServer(engines.store, {
     leases: engines.subscriptions.leases,
     host,
     port,
-    tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+    tenants: tokens.tenants,
+    audit: createAuditLog(engines.store, { observer: telemetry.observer }),
     limits: { stopMsMax: shutdown.requestsMs },
     authenticate,
     tls,
@@ -350,10 +364,13 @@ async function printBanner(
     lines.push(['HTTP', `${paint.cyan(http)}  ${paint.dim(`(${http}/docs)`)}`]);
   }
   if (ntfy !== undefined) {
-    lines.push([
-      'ntfy',
-      `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`,
-    ]);
+    const { defaultAccessOf } = await import('../server/topics/index.ts');
+    const { host, config } = settings;
+    const access = defaultAccessOf({ host, hosts: config.server?.hosts, settings: config.notify });
+    lines.push(
+      ['ntfy', `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`],
+      ['', paint.dim(`topics without an access rule, without credentials: ${access}`)],
+    );
   }
   if (kurrent !== undefined) {
     lines.push(

@@ -430,6 +430,11 @@ export const errorCodes = {
     meaning: 'The credentials are valid, but do not permit this operation.',
     remedy: 'Use a token with the scope in details and of the requested tenant.',
   },
+  HOST_UNKNOWN: {
+    retryable: false,
+    meaning: 'The Host header has no name of this server, which listens on a loopback address.',
+    remedy: 'Add the name to `server.hosts` of the configuration.',
+  },
   NOT_FOUND: {
     retryable: false,
     meaning: 'Nothing exists at this address.',

@@ -5,6 +5,7 @@ import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
+import { slept } from '../foundation/async/slept.ts';
 import {
   firstClaimState,
   nextClaimStep,
@@ -226,21 +227,20 @@ export function claimLoop<Item, Outcome>(
   async function backOff(): Promise<void> {
     const waitMs = backoffMs(outageBackoff, state.failures);
     // The last call of a stopped loop does not wait for this.
-    await clock.sleep(waitMs, over.signal).catch(() => undefined);
+    await slept(clock, waitMs, over.signal);
     on({ kind: 'backed-off' });
   }
 
   function stop(): void {
     on({ kind: 'stop' });
     if (drainMs === undefined || state.phase === 'over') return;
-    clock.sleep(drainMs, over.signal).then(
-      () => {
-        const reason = new MillraceError('ABORTED', 'the process is stopping');
-        for (const held of running) held.cancel?.(reason);
-      },
-      // Everything ended in time.
-      () => undefined,
-    );
+    void cancelAfter(drainMs);
+  }
+
+  async function cancelAfter(ms: number): Promise<void> {
+    if (!(await slept(clock, ms, over.signal))) return;
+    const reason = new MillraceError('ABORTED', 'the process is stopping');
+    for (const held of running) held.cancel?.(reason);
   }
 
   if (!stopping.aborted) stopping.addEventListener('abort', stop, { once: true });

@@ -20,6 +20,7 @@ import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
 import { startReactor } from '../reactors/start-reactor.ts';
 import { startSaga } from '../reactors/saga-runner.ts';
+import { createStreamOwner, type StreamOwner } from '../store/stream-owners.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -102,6 +103,8 @@ export interface Platform extends Lifecycle {
   readonly clock: Clock;
   readonly modules: ModuleBook;
   readonly tokens: Tokens;
+  /** The tenant that a stream belongs to. */
+  readonly ownerOf: StreamOwner;
   readonly subscriptions: SubscriptionAdmin;
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
   /** Rebuilds of the modules' projections in this process; stopping the process cancels them. */
@@ -160,6 +163,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { store, outbox: ledger, outboxQueue: queue } = engines;
   const tokens = opening.use(await openTokens(store, { clock, observer }));
   const { tenants } = tokens;
+  const ownerOf = createStreamOwner(store, tenants);
   const { handle, load } = opening.use(
     bindCommands(engines, modules, { observer, clock, tenants }),
   );
@@ -312,6 +316,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     clock,
     modules,
     tokens,
+    ownerOf,
     delivery,
     traces: traceRoles
       ? tracesOver(traceRoles, { clock, runnerHere: () => traceIndexer?.runner() })

@@ -115,7 +115,7 @@ export {
   type WebContext,
 } from './modules/module-web.ts';
 export { flowHeadersShown, flowOf, type Flow } from './modules/flow-of.ts';
-export { tenantFor, type Access, type Principal } from './modules/principal.ts';
+export { personOf, tenantFor, type Access, type Principal } from './modules/principal.ts';
 export {
   route,
   type RouteResponse,

@@ -6,6 +6,7 @@ import { parseStreamName } from '../contracts/stream-name.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
+import { ownerMismatch } from '../store/stream-owners.ts';
 import { sagaLimits } from './saga.ts';
 import {
   skeletonOf,
@@ -40,12 +41,17 @@ export function createSagaJournal(
 ): SagaJournal {
   const { bc, name, version } = saga;
 
-  const load = async (stream: string): Promise<SagaState> =>
-    foldSaga(await store.readStream(stream).toArray());
-
   const addressOf: SagaJournal['addressOf'] = (stream) => {
     const { tenant, id } = parseStreamName(stream, tenants);
     return { tenant, key: id };
+  };
+
+  const load = async (stream: string): Promise<SagaState> => {
+    const events = await store.readStream(stream).toArray();
+    const [first] = events;
+    if (first !== undefined && first.tenant !== addressOf(stream).tenant)
+      throw ownerMismatch(stream);
+    return foldSaga(events);
   };
 
   return {

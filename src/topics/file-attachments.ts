@@ -58,7 +58,7 @@ export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
   async function list(): Promise<void> {
     if (clock.now() - listedAtMs < listedMs) return;
     listedAtMs = clock.now();
-    await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
     const ids = new Set(names.map((name) => name.slice(0, -'.json'.length)));
     for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
@@ -80,7 +80,7 @@ export function fileAttachments(folder: string, clock: Clock): AttachmentStore {
 
   return {
     async write(id, content, { facts, bytesMax }) {
-      await mkdir(folder, { recursive: true });
+      await mkdir(folder, { recursive: true, mode: 0o700 });
       let size = 0;
       try {
         await using file = await open(dataOf(id), 'wx', 0o600);

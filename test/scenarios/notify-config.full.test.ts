@@ -36,7 +36,7 @@ for (const command of ['start', 'dev']) {
     const response = await shop.ask('POST', `${customer}/notifications`, message, core);
     assert.deepEqual([response.status, response.body['outcome']], [201, 'delivered']);
     // Readers of the ntfy topic receive the notification, too.
-    const topic = await fetch(`${product.base}/server-alerts/raw?since=all`);
+    const topic = await fetch(`${product.base}/core_server-alerts/raw?since=all`);
     for await (const chunk of topic.body ?? []) {
       if (new TextDecoder().decode(chunk).includes('The disk is full')) break;
     }

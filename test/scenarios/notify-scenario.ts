@@ -81,7 +81,7 @@ export async function notifyScenario(engines: EngineUrls): Promise<void> {
   const bus = await rig.platform.engines.bus();
   const onBus = (pattern: string) => Array.fromAsync(bus.read(pattern));
   await until('the notification is on the topic', async () => {
-    return (await onBus('gbe.notify.topic.server-alerts')).length === 1;
+    return (await onBus('gbe.notify.topic.core_server-alerts')).length === 1;
   });
   assert.equal((await onBus('gbe.notify.customer.ada.alert')).length, 1);
   assert.match(smtp.messages()[0]?.source ?? '', /^Subject: Fire\r?$/m);

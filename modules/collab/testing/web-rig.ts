@@ -37,7 +37,7 @@ export interface Rig extends AsyncDisposable {
   readonly server: ApiServer;
   /** A new user with a token. */
   person(name: string, tenant?: string): Promise<Person>;
-  /** A user of an identity provider. */
+  /** A user of an identity provider, with `hasJwt`. */
   known(claims: Readonly<Record<string, unknown>>): Person;
   /** Creates a workspace with these members. */
   workspace(of: Person, ...members: readonly Person[]): Promise<string>;
@@ -54,12 +54,13 @@ function jwtOf(claims: object): string {
   return `${content}.${createHmac('sha256', jwt.secret).update(content).digest('base64url')}`;
 }
 
-export async function openRig(): Promise<Rig> {
+/** With JWTs, a token is not a user. */
+export async function openRig({ hasJwt = false } = {}): Promise<Rig> {
   await using stack = new AsyncDisposableStack();
   const engines = { store: 'memory:' };
   const platform = stack.use(await createPlatform({ engines, modules: [collab()] }));
   await platform.start();
-  const server = stack.use(await startApi(platform, { port: 0, jwt }));
+  const server = stack.use(await startApi(platform, { port: 0, jwt: hasJwt ? jwt : undefined }));
   const all = stack.move();
   return {
     platform,

@@ -253,10 +253,11 @@ test('the first request registers the user, who can change the profile', async (
 });
 
 test('a user of an identity provider gets its name and address, and a unique user name', async () => {
+  await using provided = await openRig({ hasJwt: true });
   const claims = { tenant: 'core', preferred_username: 'Zoë K.', email: 'zoe@example.com' };
   const [first, second] = [
-    rig.known({ ...claims, sub: '00u1' }),
-    rig.known({ ...claims, sub: 'zoe@example.org' }),
+    provided.known({ ...claims, sub: '00u1' }),
+    provided.known({ ...claims, sub: 'zoe@example.org' }),
   ];
   const [a, b] = [await first.get('/api/v1/users/me'), await second.get('/api/v1/users/me')];
   assert.deepEqual(
@@ -264,10 +265,12 @@ test('a user of an identity provider gets its name and address, and a unique use
     ['Zo-K.', 'zoe@example.com', 'Zo-K.-2'],
   );
   assert.ok(![a, b].some(({ body }) => String(body['userId']).includes('@')));
-  const moved = rig.known({ ...claims, sub: '00u1', email: 'zoe@example.net' });
+  const moved = provided.known({ ...claims, sub: '00u1', email: 'zoe@example.net' });
   const after1 = await moved.get('/api/v1/users/me');
   assert.deepEqual(after1.body, { ...a.body, email: 'zoe@example.net' });
-  const other = await rig.known({ ...claims, tenant: 'acme', sub: '00u1' }).get('/api/v1/users/me');
+  const other = await provided
+    .known({ ...claims, tenant: 'acme', sub: '00u1' })
+    .get('/api/v1/users/me');
   assert.equal(other.body['username'], 'Zo-K.');
 });
 

@@ -5,6 +5,7 @@ import { createIds, idFromKey } from 'millrace/foundation';
 import {
   flowHeadersShown,
   flowOf,
+  personOf,
   route,
   type RouteResponse,
   type ApiRequest,
@@ -245,14 +246,14 @@ function createUserLookup({
   const cached = new Map<string, Promise<WebUser>>();
   return async (principal) => {
     const { tenant, userId } = identify(principal);
-    const { name, username, email } = principal as Principal;
+    const { username, email } = principal as Principal;
     // The key contains the address: a changed one updates the profile.
     const key = JSON.stringify([tenant, userId, username, email]);
     const found = cached.get(key);
     if (found !== undefined) return found;
     const user = ensureUser(
       { send: handle, load },
-      { tenant, principal: name, username, email },
+      { tenant, principal: personOf(principal as Principal), username, email },
     ).then((ensured) => ({ tenant, ...ensured }));
     cached.set(key, user);
     const [oldest] = cached.keys();
@@ -268,11 +269,12 @@ function createUserLookup({
 
 /** The user id of a principal, without registration. */
 export function identify(principal: Principal | undefined): Omit<WebUser, 'username'> {
-  const { tenant, name = '', scopes = [] } = principal ?? {};
-  if (tenant === undefined) throw forbidden('This route needs credentials of one tenant.');
-  // A token that may only read belongs to a machine, not to a user.
-  if (scopes.length > 0 && scopes.every((scope) => scope === 'read')) {
+  const { tenant, scopes = [] } = principal ?? {};
+  if (principal === undefined || tenant === undefined)
+    throw forbidden('This route needs credentials of one tenant.');
+  // A token that may only read or work belongs to a machine, not to a user.
+  if (scopes.length > 0 && scopes.every((scope) => scope === 'read' || scope === 'work')) {
     throw forbidden("This route needs the scope 'use'.");
   }
-  return { tenant, userId: userIdOf(name) };
+  return { tenant, userId: userIdOf(personOf(principal)) };
 }

@@ -124,7 +124,7 @@ async function reuseToken({ tokens }: Platform, file: string): Promise<string> {
   const by = 'millrace dev';
   if (old !== undefined) await tokens.revoke(old.id, { by });
   const { secret } = await tokens.create({ name: tokenName, scopes: ['admin'], by });
-  await mkdir(dirname(file), { recursive: true });
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await writeFile(file, `${secret}\n`, { mode: 0o600 });
   return secret;
 }

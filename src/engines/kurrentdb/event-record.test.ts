@@ -71,3 +71,12 @@ test('a UUID is the server’s id, and any other event id maps to a stable UUID'
   assert.equal(eventUuid('order 17'), eventUuid('order 17'));
   assert.notEqual(eventUuid('order 17'), eventUuid('order 18'));
 });
+
+test('an event of another client has the tenant of its metadata, if that names one', () => {
+  const tenantOf = (metadata: object): string =>
+    fromClientRecord({ ...stored(rowOf()), metadata: metadata as never }).tenant;
+  assert.deepEqual(
+    [tenantOf({ tenant: 'demo' }), tenantOf({ tenant: 7 }), tenantOf({})],
+    ['demo', '', ''],
+  );
+});

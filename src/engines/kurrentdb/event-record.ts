@@ -106,7 +106,7 @@ function envelopeOf(
     occurredAt: record.created.toISOString(),
     correlationId: typeof $correlationId === 'string' ? $correlationId : record.id,
     ...(typeof $causationId === 'string' ? { causationId: $causationId } : {}),
-    tenant: '',
+    tenant: typeof rest['tenant'] === 'string' ? rest['tenant'] : '',
     aggregate: { bc: '', type: '', id: record.streamId },
     ...(Object.keys(rest).length === 0 ? {} : { headers: rest }),
   };

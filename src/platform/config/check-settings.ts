@@ -79,6 +79,7 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
   samples: true,
   server: {
     host: true,
+    hosts: true,
     port: true,
     corsOrigins: true,
     jwt: {

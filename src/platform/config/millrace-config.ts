@@ -31,6 +31,11 @@ export interface JwtSettings {
 export interface ServerSettings {
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
+  /**
+   * The names by which clients reach a server on a loopback address, such as the public name of a proxy; `*`: any.
+   * Requests for other names are refused. Default: the names of this machine.
+   */
+  readonly hosts?: readonly string[] | undefined;
   /** Default: 7480. */
   readonly port?: number | undefined;
   /** Origins that browsers may call from. Default: none. */

@@ -10,7 +10,10 @@ export interface NotifySettings {
   readonly users?: readonly NotifyUserSettings[] | undefined;
   readonly tokens?: readonly NotifyTokenSettings[] | undefined;
   readonly access?: readonly AccessRule[] | undefined;
-  /** The access to topics that no access rule matches. Default: read-write on a loopback address, else deny. */
+  /**
+   * The access to topics that no access rule matches. Default: deny if other machines can reach the server (by its
+   * address, `behindProxy`, `baseUrl` or `server.hosts`), else read-write.
+   */
   readonly defaultAccess?: TopicPermission | undefined;
   /** Where clients reach the server; attachments and Matrix need it. Default: where it listens. */
   readonly baseUrl?: string | undefined;

@@ -1,7 +1,6 @@
 // The database schemas of the store and the outbox at a URL: all steps, the missing ones, and running them.
 
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync } from 'node:fs';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { checkTaken, postgresSchema, titled, type DatabaseSchema } from './database-schema.ts';
 import { parseEngineUrl } from './engine-url.ts';
@@ -35,6 +34,7 @@ export async function eventStoreSchema(url: string): Promise<DatabaseSchema> {
 async function sqliteSchema(path: string): Promise<DatabaseSchema> {
   const { configureSqlite, migrateSqlite, sqliteMigrations } =
     await import('../../engines/sqlite/connection/schema.ts');
+  const { preparePrivateFile } = await import('../../engines/sqlite/connection/private-file.ts');
   const { DatabaseSync } = await import('node:sqlite');
   const steps = sqliteMigrations.map((sql, index) => ({
     number: index + 1,
@@ -70,7 +70,7 @@ async function sqliteSchema(path: string): Promise<DatabaseSchema> {
       return steps.slice(checkTaken(withDatabase(true, versionOf), steps, path));
     },
     async migrate() {
-      mkdirSync(dirname(path), { recursive: true });
+      preparePrivateFile(path);
       return withDatabase(false, (database) => {
         configureSqlite(database, busyTimeoutMs);
         const taken = checkTaken(versionOf(database), steps, path);

@@ -7,6 +7,8 @@ export interface Principal {
   readonly kind: 'token' | 'jwt';
   /** The name of a token or the subject of a JWT: stable when credentials are renewed. */
   readonly name: string;
+  /** The person that acts, if that is not the name: with JWTs, a token is never the person of its name. */
+  readonly person?: string;
   /** The claim `preferred_username` of a JWT. */
   readonly username?: string;
   /** The claim `email` of a JWT, unless its issuer marks it as unverified. */
@@ -23,18 +25,38 @@ export interface Principal {
 /** Undefined: no credentials. Throws `NOT_AUTHENTICATED` for invalid ones. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
 
-/** The access of a route: anonymous, any credentials (the route has its own rules), or a scope. */
+/** The access of a route: anonymous, any credentials but those of a worker (the route has its own rules), or a scope. */
 export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
 
 export function checkAccess(access: Access, principal: Principal | undefined): void {
   if (access === 'anonymous') return;
   if (principal === undefined) throw notAuthenticated('a bearer token is needed');
-  if (access === 'known') return;
-  const may = principal.scopes.includes(access) || principal.scopes.includes('admin');
-  if (may) return;
+  const { scopes } = principal;
+  if (access === 'known') {
+    if (!isWorker(principal)) return;
+    throw new MillraceError('NOT_ALLOWED', "the scope 'work' is for task workers only");
+  }
+  if (scopes.includes(access) || scopes.includes('admin')) return;
   throw new MillraceError('NOT_ALLOWED', `this needs the scope '${access}'`, {
     details: { scope: access },
   });
+}
+
+/** Whether the credentials are only for the calls of task workers. */
+export function isWorker({ scopes }: Pick<Principal, 'scopes'>): boolean {
+  return scopes.length > 0 && scopes.every((scope) => scope === 'work');
+}
+
+/**
+ * The person that acts: a user of collab, a customer.
+ *
+ * @example
+ * import { personOf, type Principal } from 'millrace/platform';
+ *
+ * const isCustomer = (principal: Principal, id: string): boolean => personOf(principal) === id;
+ */
+export function personOf({ person, name }: Pick<Principal, 'name' | 'person'>): string {
+  return person ?? name;
 }
 
 /**

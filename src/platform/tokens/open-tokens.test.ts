@@ -159,6 +159,21 @@ describe('tokens', () => {
     );
   });
 
+  test('a tenant without a token is recorded once, and known to every process', async () => {
+    await using home = await opened();
+    await Promise.all(Array.from({ length: 20 }, () => home.tokens.addTenant('demo-za')));
+    await home.tokens.addTenant('demo-za');
+    const events = await home.store.readStream(tokensStream).toArray();
+    assert.deepEqual(
+      events.map(({ type, payload }) => [type, payload]),
+      [['$tenant-added', { tenant: 'demo-za' }]],
+    );
+    await rejects('TENANT_OVERLAP', () => home.tokens.addTenant('demo'));
+    await rejects('NAME_INVALID', () => home.tokens.addTenant('A b'));
+    await using other = await openTokens(home.store);
+    await rejects('TENANT_OVERLAP', () => other.create({ ...reader, tenant: 'demo-za-x' }));
+  });
+
   test('after an unreadable record, all tokens are rejected', async () => {
     await using home = await opened();
     const { secret } = await home.tokens.create(reader);

@@ -9,9 +9,11 @@ import type { EventStore } from '../../store/event-store.ts';
 import { followSystemStream } from '../../store/system-stream.ts';
 import {
   createTokenBook,
+  tenantAddedType,
   tokenCreatedType,
   tokenRevokedType,
   tokensStream,
+  type TenantAdded,
   type TokenCreated,
   type TokenRevoked,
 } from './token-book.ts';
@@ -44,8 +46,10 @@ export interface VerifiedToken {
 }
 
 export interface Tokens extends AsyncDisposable {
-  /** Tenants of tokens; needed to parse tenants with a hyphen in stream names. */
+  /** The directory of tenants, needed to parse tenants with a hyphen in stream names. */
   readonly tenants: TenantLookup;
+  /** Adds a tenant that has no token. Rejects with `TENANT_OVERLAP`. */
+  addTenant(tenant: string): Promise<void>;
   create(wanted: NewToken): Promise<CreatedToken>;
   /** Revokes a token by its name or id. */
   revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
@@ -79,6 +83,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const stopping = new AbortController();
   const { signal } = stopping;
   const revocations = new Map<string, AbortController>();
+  const adding = new Map<string, Promise<TenantAdded>>();
   /** An event could not be read, so later revocations are unknown. */
   let isBlind = false;
 
@@ -120,6 +125,18 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
 
   return {
     tenants: book.tenants,
+    async addTenant(tenant) {
+      if (book.tenants.has(tenant)) return;
+      const add = (): Promise<TenantAdded> =>
+        records.write(() => {
+          book.checkTenant(tenant);
+          return { type: tenantAddedType, payload: { tenant } };
+        });
+      // The first requests of a tenant often come together.
+      const running = adding.get(tenant) ?? add().finally(() => adding.delete(tenant));
+      adding.set(tenant, running);
+      await running;
+    },
     async create(wanted) {
       checkNewToken(wanted, clock.now());
       const id = ids.next();

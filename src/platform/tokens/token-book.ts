@@ -9,6 +9,7 @@ import { tokenInvalid, tokenLimits, type NewToken, type Token } from './token.ts
 export const tokensStream = '$millrace-tokens';
 export const tokenCreatedType = '$token-created';
 export const tokenRevokedType = '$token-revoked';
+export const tenantAddedType = '$tenant-added';
 
 export interface TokenCreated {
   readonly id: string;
@@ -25,6 +26,10 @@ export interface TokenRevoked {
   readonly by?: string;
 }
 
+export interface TenantAdded {
+  readonly tenant: string;
+}
+
 interface KnownToken {
   readonly token: Token;
   /** The hash of the secret. */
@@ -32,7 +37,7 @@ interface KnownToken {
 }
 
 export interface TokenBook {
-  /** The tenants of all tokens, including revoked ones, so that the streams of a tenant never change their owner. */
+  /** Added tenants and those of all tokens, including revoked ones: the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
   /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;
@@ -42,6 +47,8 @@ export interface TokenBook {
   list(): readonly Token[];
   /** Throws if the new token conflicts with existing ones. */
   checkRoom(wanted: NewToken): void;
+  /** Throws `TENANT_OVERLAP` if some stream names would belong to this tenant and a known one. */
+  checkTenant(tenant: string): void;
 }
 
 export function createTokenBook(): TokenBook {
@@ -53,6 +60,7 @@ export function createTokenBook(): TokenBook {
     const token = byId.get(idByName.get(nameOrId) ?? nameOrId)?.token;
     return token?.revokedAt === undefined ? token : undefined;
   };
+  const checkTenant = (tenant: string): void => void createTenantDirectory([...tenants, tenant]);
   const create = (payload: TokenCreated, at: string): void => {
     const { hash, by, ...rest } = payload;
     const token = { ...rest, createdAt: at, ...(by === undefined ? {} : { createdBy: by }) };
@@ -78,6 +86,10 @@ export function createTokenBook(): TokenBook {
     apply(event) {
       const { type, payload, occurredAt } = event;
       if (type === tokenRevokedType && isRevoked(payload)) return revoke(payload, occurredAt);
+      if (type === tenantAddedType && isTenantAdded(payload)) {
+        tenants.add(payload.tenant);
+        return undefined;
+      }
       // Ignoring an unreadable revocation would accept its token.
       if (type !== tokenCreatedType || !isCreated(payload)) throw unreadable(event);
       create(payload, occurredAt);
@@ -95,9 +107,9 @@ export function createTokenBook(): TokenBook {
       if (idByName.size >= tokenLimits.tokensMax) {
         throw tokenInvalid('name', `the limit of ${tokenLimits.tokensMax} tokens is reached`);
       }
-      // No tenant may be a prefix of another: some streams would belong to both.
-      if (tenant !== undefined) createTenantDirectory([...tenants, tenant]);
+      if (tenant !== undefined) checkTenant(tenant);
     },
+    checkTenant,
   };
 }
 
@@ -108,6 +120,10 @@ function isCreated(payload: unknown): payload is TokenCreated {
 
 function isRevoked(payload: unknown): payload is TokenRevoked {
   return typeof ((payload ?? {}) as Partial<TokenRevoked>).id === 'string';
+}
+
+function isTenantAdded(payload: unknown): payload is TenantAdded {
+  return typeof ((payload ?? {}) as Partial<TenantAdded>).tenant === 'string';
 }
 
 function unreadable({ stream, revision, type }: RecordedEvent): MillraceError {

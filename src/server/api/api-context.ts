@@ -5,7 +5,6 @@ import type { Platform } from '../../platform/create-platform.ts';
 import { tenantFor, type Access } from '../../platform/modules/principal.ts';
 import type { TSchema } from 'typebox';
 import type { ResponseInfo, ApiRequest, StreamResponse } from '../../platform/modules/route.ts';
-import { tenantOfStream } from '../../contracts/stream-name.ts';
 
 export type ApiPlatform = Pick<
   Platform,
@@ -16,6 +15,7 @@ export type ApiPlatform = Pick<
   | 'handle'
   | 'load'
   | 'modules'
+  | 'ownerOf'
   | 'rebuilds'
   | 'roles'
   | 'sagaAdmin'
@@ -47,16 +47,15 @@ export function tenantOf({ headers, principal }: Caller): string {
  * Callers see the streams of their tenant. System streams need the scope `admin` for all tenants. The error is the
  * same for streams that do not exist, because names must not leak to other tenants.
  */
-export function checkStreamAccess(
-  platform: ApiPlatform,
+export async function checkStreamAccess(
+  { ownerOf }: Pick<ApiPlatform, 'ownerOf'>,
   stream: string,
   { principal }: Caller,
-): void {
+): Promise<void> {
   const own = principal?.tenant;
-  const isSystem = stream.startsWith('$');
-  const isAllowed = isSystem
+  const isAllowed = stream.startsWith('$')
     ? own === undefined && principal?.scopes.includes('admin') === true
-    : own === undefined || tenantOfStream(stream, platform.tokens.tenants) === own;
+    : own === undefined || (await ownerOf(stream)) === own;
   if (isAllowed) return;
   throw new MillraceError('NOT_ALLOWED', 'these credentials do not allow access to this stream', {
     details: { field: 'stream' },

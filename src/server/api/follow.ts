@@ -32,12 +32,12 @@ export function followEvents(
 }
 
 /** Follows one stream: `after` is a revision or `end`. */
-export function followStream(
+export async function followStream(
   platform: ApiPlatform,
   caller: Caller,
   { stream, after }: { readonly stream: string; readonly after?: string | undefined },
-): AsyncIterable<SentEvent> {
-  checkStreamAccess(platform, stream, caller);
+): Promise<AsyncIterable<SentEvent>> {
+  await checkStreamAccess(platform, stream, caller);
   const items = platform.engines.store.subscribeToStream(stream, {
     signal: caller.signal,
     after: after === undefined || after === 'end' ? after : revisionOf(after),

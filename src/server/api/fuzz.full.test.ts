@@ -66,27 +66,27 @@ const halves = [
   'GET',
   'GET / HTTP/1.1',
   'GET / HTTP/1.1\r\n',
-  'GET /health/live HTTP/1.1\r\nhost: x\r\n',
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"name":',
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"na',
-  'GET /ws HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n',
+  'GET /health/live HTTP/1.1\r\nhost: localhost\r\n',
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"name":',
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"na',
+  'GET /ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n',
 ];
 const garbage = [
   'GET / HTTP/9.9\r\n\r\n',
-  'GET\0/ HTTP/1.1\r\nhost: x\r\n\r\n',
-  'GET /\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n',
-  'DANCE / HTTP/1.1\r\nhost: x\r\n\r\n',
-  'GET http://evil.example/admin/tokens HTTP/1.1\r\nhost: x\r\n\r\n',
-  'GET //admin//tokens HTTP/1.1\r\nhost: x\r\n\r\n',
-  'GET /admin/%2e%2e/tokens HTTP/1.1\r\nhost: x\r\n\r\n',
-  'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n',
-  `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
-  `GET / HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(5_000)}\r\n`,
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabc',
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n',
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nabc',
-  'POST /admin/tokens HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
-  'GET /ws HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
+  'GET\0/ HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'GET /\xff\xfe HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'DANCE / HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'GET http://evil.example/admin/tokens HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'GET //admin//tokens HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'GET /admin/%2e%2e/tokens HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  'OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n',
+  `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`,
+  `GET / HTTP/1.1\r\nhost: localhost\r\n${'a: b\r\n'.repeat(5_000)}\r\n`,
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabc',
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n',
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nabc',
+  'POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+  'GET /ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
 ];
 
 test('incomplete requests, slow requests and other protocols cause no 500', async () => {
@@ -102,7 +102,7 @@ test('incomplete requests, slow requests and other protocols cause no 500', asyn
     await once(socket, 'close');
     return response;
   };
-  const half = `POST /admin/tokens HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`;
+  const half = `POST /admin/tokens HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`;
   const late = await Promise.all(
     [...halves, `${half}content-length: 100\r\n\r\n{`].map((text) => talk(text)),
   );
@@ -117,7 +117,7 @@ test('an upgrade to an unknown protocol is ignored', async () => {
   await using api = await openApi();
   const socket = connect(api.server.port, '127.0.0.1');
   socket.write(
-    'GET /health/live HTTP/1.1\r\nhost: x\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n',
+    'GET /health/live HTTP/1.1\r\nhost: localhost\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n',
   );
   const [data] = (await once(socket, 'data')) as [Buffer];
   assert.match(data.toString(), /^HTTP\/1\.1 200/);

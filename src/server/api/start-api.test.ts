@@ -391,3 +391,27 @@ async function openProvider(algorithm: 'ES256' | 'RS256') {
     },
   };
 }
+
+test('the tenant of a JWT enters the directory, and a tenant that overlaps it is refused', async () => {
+  const secret = 'x'.repeat(32);
+  await using api = await openApi({ jwt: { secret, audience: 'millrace' } });
+  const ask = async (tenant: string) => {
+    const token = await new SignJWT({ tenant, scope: 'read' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('ada')
+      .setAudience('millrace')
+      .setExpirationTime('1h')
+      .sign(Buffer.from(secret));
+    return api.ask('/api/v1/events', token);
+  };
+  assert.equal((await ask('demo-za')).status, 200);
+  const refused = await ask('demo');
+  assert.equal(refused.status, 403);
+  assert.doesNotMatch(await refused.text(), /demo-za/);
+  const fields = { name: 'late', scopes: ['read'], tenant: 'demo-za-x' };
+  const created = await api.post('/admin/tokens', fields, await api.token('admin'));
+  assert.deepEqual(
+    [created.status, (await body<{ code: string }>(created)).code],
+    [400, 'TENANT_OVERLAP'],
+  );
+});

@@ -2,7 +2,7 @@
 
 import { bucketOf, checkRateLimit } from '../../delivery/rate-limit.ts';
 import { systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { reserveTokens } from '../../foundation/token-bucket.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
@@ -14,7 +14,11 @@ import {
   type HttpServerOptions,
 } from '../http/http-server.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
-import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
+import {
+  notAuthenticated,
+  type Authenticate,
+  type Principal,
+} from '../../platform/modules/principal.ts';
 import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import type { Route } from '../../platform/modules/route.ts';
@@ -27,7 +31,7 @@ import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
   HttpServerOptions,
-  'corsOrigins' | 'fallbackHandler' | 'host' | 'limits' | 'port' | 'tls'
+  'corsOrigins' | 'fallbackHandler' | 'host' | 'hosts' | 'limits' | 'port' | 'tls'
 > {
   readonly jwt?: JwtSettings | undefined;
   readonly rateLimits?: RequestLimits | undefined;
@@ -80,7 +84,7 @@ export async function startApi(
   ];
   const routes = apiRoutes({ platform, audit }, { routes: custom, modules, info });
   const guard = {
-    authenticate: bearerAuthenticator(platform.tokens, verifier),
+    authenticate: bearerAuthenticator(platform.tokens, { jwt: verifier, observer }),
     admit: createRequestLimiter(rateLimits),
     observer,
   };
@@ -112,17 +116,44 @@ export async function startApi(
 }
 
 /** Accepts bearer tokens: API keys of Millrace and, with a verifier, JWTs of an identity provider. */
-function bearerAuthenticator(tokens: Pick<Tokens, 'verify'>, jwt?: JwtVerifier): Authenticate {
+function bearerAuthenticator(
+  tokens: Pick<Tokens, 'addTenant' | 'tenants' | 'verify'>,
+  { jwt, observer }: { readonly jwt: JwtVerifier | undefined; readonly observer: Observer },
+): Authenticate {
+  /** Tenants of an identity provider enter the directory with their first request. */
+  const verifyJwt = async (verifier: JwtVerifier, secret: string): Promise<Principal> => {
+    const principal = await verifier.verify(secret);
+    const { tenant } = principal;
+    if (tenant === undefined || tokens.tenants.has(tenant)) return principal;
+    try {
+      await tokens.addTenant(tenant);
+      return principal;
+    } catch (error) {
+      if (!hasCode(error, 'TENANT_OVERLAP')) throw error;
+      observer.log?.warn({ err: error, tenant }, 'tenant of a JWT rejected');
+      // The caller must not learn the name of the other tenant.
+      throw new MillraceError('NOT_ALLOWED', `tenant '${tenant}' overlaps another tenant`, {
+        details: { tenant },
+      });
+    }
+  };
   return async (authorization) => {
     if (authorization === undefined) return undefined;
     const secret = /^bearer +(\S+)$/i.exec(authorization)?.[1];
     if (secret === undefined) throw notAuthenticated("send 'Authorization: Bearer <token>'");
-    if (jwt !== undefined && secret.split('.').length === 3) return jwt.verify(secret);
+    if (jwt !== undefined && secret.split('.').length === 3) return verifyJwt(jwt, secret);
     const verified = tokens.verify(secret);
     if (verified === undefined) throw notAuthenticated('unknown or revoked token');
     const { token, ended } = verified;
     const { name, scopes, tenant } = token;
-    return { kind: 'token', name, scopes, ended, ...(tenant === undefined ? {} : { tenant }) };
+    return {
+      kind: 'token',
+      name,
+      scopes,
+      ended,
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(jwt === undefined ? {} : { person: `token:${name}` }),
+    };
   };
 }
 

@@ -6,6 +6,7 @@ import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts'
 import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
+import { withTenantSubject } from '../../store/tenant-subject.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -91,7 +92,6 @@ const lastEventId = {
 
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
-  const { tenants } = platform.tokens;
 
   return [
     route({
@@ -110,22 +110,26 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
-        const streamName = parseStreamName(stream, tenants);
-        const { tenant, bc, agg, id } = streamName;
+        await checkStreamAccess(platform, stream, request);
+        const tenant = await platform.ownerOf(stream);
+        const streamName = parseStreamName(stream, { has: (name) => name === tenant });
+        const { bc, agg, id } = streamName;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
           ...flowOf(request),
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
-          createEnvelope(
-            { type, payload: acceptPayload(platform, streamName, { type, payload }) },
-            {
-              ...context,
-              ...rest,
-              ...(headers === undefined ? {} : { headers: { ...context.headers, ...headers } }),
-            },
+          withTenantSubject(
+            createEnvelope(
+              { type, payload: acceptPayload(platform, streamName, { type, payload }) },
+              {
+                ...context,
+                ...rest,
+                ...(headers === undefined ? {} : { headers: { ...context.headers, ...headers } }),
+              },
+            ),
+            request.principal?.tenant,
           ),
         );
         const { expected = 'any' } = request.body;
@@ -141,7 +145,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       responses: { 200: { description: 'The stream' } },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
+        await checkStreamAccess(platform, stream, request);
         const info = await store.streamInfo(stream);
         if (info === undefined) {
           throw new MillraceError('NOT_FOUND', `unknown stream '${stream}'`, {
@@ -167,7 +171,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       responses: { 200: returns('A page of events', page) },
       async handle(request) {
         const { stream } = request.params;
-        checkStreamAccess(platform, stream, request);
+        await checkStreamAccess(platform, stream, request);
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const from = cursor ?? request.query.from;
         const items = await store
@@ -249,7 +253,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const after = request.headers['last-event-id'] ?? request.query.after;
         return serverSentEvents(
-          followStream(platform, request, { ...request.params, after }),
+          await followStream(platform, request, { ...request.params, after }),
           request,
         );
       },

@@ -59,7 +59,7 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
   };
 
   return {
-    follow({ stream, type: _type, id: _id, ...wanted }, context) {
+    async follow({ stream, type: _type, id: _id, ...wanted }, context) {
       const caller = { ...context, headers: {} };
       if (stream === undefined) return followEvents(platform, caller, wanted);
       return followStream(platform, caller, { stream, after: wanted.after });

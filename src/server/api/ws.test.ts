@@ -250,7 +250,7 @@ test('expiring credentials close the connection', async () => {
       scopes: ['read'],
       expiresAtMs: Date.now() + 50,
     }),
-    operations: { follow: never, execute: async () => ({}) },
+    operations: { follow: async () => never(), execute: async () => ({}) },
   });
   await using server = await startHttpServer({
     routes: [],

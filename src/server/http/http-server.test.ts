@@ -228,7 +228,7 @@ test('a client that sends too slowly is disconnected', async () => {
   await using server = await serve([echo], { limits: { receiveMsMax: 200 } });
   const socket = connect(server.port, '127.0.0.1');
   socket.write(
-    'POST /echo/a HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{',
+    'POST /echo/a HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{',
   );
   let text = '';
   socket.on('data', (bytes: Buffer) => (text += bytes.toString()));
@@ -342,7 +342,7 @@ test('a client that disconnects before its body is complete is not logged as a f
   };
   await using server = await serve([echo], { observer: { log, record } });
   const socket = connect(server.port, '127.0.0.1');
-  const head = 'POST /echo/a HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n';
+  const head = 'POST /echo/a HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n';
   socket.write(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`);
   // The server reads the body after it has sent 100 Continue.
   await once(socket, 'data');

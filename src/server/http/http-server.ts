@@ -20,12 +20,17 @@ import { checked, queryOf, readJson } from './read-inputs.ts';
 import type { RouteResponse, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
 import { writeResponse } from './write-response.ts';
+import { acceptedHosts, acceptsHost, rejectUpgrade, unknownHost } from './reach.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
+  /**
+   * The names by which clients reach a server on a loopback address, in addition to those of this machine; `*`: any.
+   */
+  readonly hosts?: readonly string[] | undefined;
   /** Default: 7480; 0: any free port. */
   readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -149,8 +154,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.maxConnections = limits.connectionsMax;
   const { fallbackHandler, onUpgrade } = options;
   const ownSegments = new Set(options.routes.map(({ path }) => firstSegment(path)));
+  const hosts = acceptedHosts(options);
+  const isAddressed = ({ headers }: IncomingMessage): boolean => acceptsHost(hosts, headers.host);
   const fallbackFor = (request: IncomingMessage): FallbackHandler | undefined =>
-    !ownSegments.has(firstSegment(pathOf(request.url))) && fallbackHandler?.takes(request) === true
+    isAddressed(request) &&
+    !ownSegments.has(firstSegment(pathOf(request.url))) &&
+    fallbackHandler?.takes(request) === true
       ? fallbackHandler
       : undefined;
   server.on('request', (request, response) => {
@@ -159,7 +168,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   if (onUpgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       const fallback = fallbackFor(request);
-      if (fallback === undefined) onUpgrade(request, socket, head);
+      if (!isAddressed(request)) rejectUpgrade(socket);
+      else if (fallback === undefined) onUpgrade(request, socket, head);
       else void fallback.upgrade(request, socket, head);
     });
   }
@@ -176,6 +186,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const seen: Seen = {};
     setCommonHeaders(request, response, requestId);
     try {
+      if (!isAddressed(request)) throw unknownHost(request.headers.host);
       if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
         response.writeHead(204).end();
       } else {

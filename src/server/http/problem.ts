@@ -9,6 +9,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   NOT_AUTHENTICATED: 401,
   NOT_ALLOWED: 403,
   TENANT_MISMATCH: 403,
+  HOST_UNKNOWN: 421,
   NOT_FOUND: 404,
   TRACE_UNKNOWN: 404,
   METHOD_NOT_ALLOWED: 405,

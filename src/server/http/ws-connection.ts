@@ -14,6 +14,7 @@ import type {
 import { credentialSignals, type Caller } from './http-server.ts';
 import {
   checkAccess,
+  isWorker,
   notAuthenticated,
   type Authenticate,
   type Principal,
@@ -76,7 +77,8 @@ export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
 
 export interface WsOperations {
   /** Throws immediately if the request is invalid. */
-  follow(message: WsMessage['subscribe'], context: WsContext): AsyncIterable<SentEvent>;
+  /** Rejects if the caller may not follow these events. */
+  follow(message: WsMessage['subscribe'], context: WsContext): Promise<AsyncIterable<SentEvent>>;
   execute(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
 
@@ -249,7 +251,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     message: { readonly type: string },
     requestId: string,
   ): Promise<void> {
-    await admitted();
+    checkAccess('known', await admitted());
     const handler = sessions.get(socketOfModule)?.on[message.type];
     // The connection ended while this message was queued.
     if (handler === undefined) return;
@@ -279,6 +281,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   function connectModules(principal: Principal): void {
+    if (isWorker(principal)) return;
     let sent = Promise.resolve();
     const client: SocketClient = {
       principal,
@@ -302,7 +305,10 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     }
   }
 
-  function subscribe(message: WsMessage['subscribe'], context: Omit<WsContext, 'signal'>): void {
+  async function subscribe(
+    message: WsMessage['subscribe'],
+    context: Omit<WsContext, 'signal'>,
+  ): Promise<void> {
     const { id } = message;
     checkAccess('read', context.principal);
     if (feeds.has(id)) throw invalid('id', `duplicate subscription '${id}': choose another id`);
@@ -311,9 +317,14 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([lifetime.signal, ending.signal]);
-    const events = operations.follow(message, { ...context, signal });
     feeds.set(id, ending);
-    void forwardEvents(id, events, signal, context.requestId);
+    try {
+      const events = await operations.follow(message, { ...context, signal });
+      void forwardEvents(id, events, signal, context.requestId);
+    } catch (error) {
+      feeds.delete(id);
+      throw error;
+    }
   }
 
   async function forwardEvents(

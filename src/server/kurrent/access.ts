@@ -1,25 +1,27 @@
-// Access rules: decisions based on an identity and the name of a stream.
+// Access rules: decisions based on an identity and the name and owner of a stream.
 
-import type { TenantLookup } from '../../contracts/tenant.ts';
-import { tenantOfStream } from '../../contracts/stream-name.ts';
+import type { StreamOwner } from '../../store/stream-owners.ts';
 import type {
   KurrentCredentials,
   KurrentIdentity,
   KurrentServerOptions,
 } from './kurrent-server.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { accessDenied, notAuthenticated } from './rpc-error.ts';
 
 export interface Access {
   /** The identity of the `authorization` header; throws an RpcError for invalid credentials. */
   identify(authorization: string | undefined): Promise<KurrentIdentity>;
-  checkRead(identity: KurrentIdentity, stream: string): void;
-  checkWrite(identity: KurrentIdentity, stream: string): void;
+  checkRead(identity: KurrentIdentity, stream: string): Promise<void>;
+  checkWrite(identity: KurrentIdentity, stream: string): Promise<void>;
   /** For persistent subscriptions: reading or managing a group of this source. */
-  checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): void;
-  mayRead(identity: KurrentIdentity, stream: string): boolean;
+  checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): Promise<void>;
+  mayRead(identity: KurrentIdentity, stream: string): Promise<boolean>;
   /** A filter for the events of `$all`; undefined: all events are visible. */
-  visible(identity: KurrentIdentity): ((event: { readonly stream: string }) => boolean) | undefined;
+  visible(identity: KurrentIdentity): ((event: ReadableEvent) => boolean) | undefined;
 }
+
+type ReadableEvent = Pick<RecordedEvent, 'stream' | 'tenant'>;
 
 /** Internal streams of Millrace, such as the one of tokens. */
 const ownPrefix = '$millrace-';
@@ -27,11 +29,20 @@ const ownPrefix = '$millrace-';
 const unrestricted: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
 
 export function createAccess(
-  options: Pick<KurrentServerOptions, 'authenticate' | 'tenants'>,
+  { authenticate }: Pick<KurrentServerOptions, 'authenticate'>,
+  ownerOf: StreamOwner,
 ): Access {
-  const { authenticate, tenants } = options;
-  const mayRead = (identity: KurrentIdentity, stream: string): boolean =>
-    identity.mayRead && hasAccess(identity, stream, tenants, 'read');
+  const hasAccess = async (
+    identity: KurrentIdentity,
+    stream: string,
+    what: 'read' | 'write',
+  ): Promise<boolean> => {
+    const target = stream.startsWith('$$') ? stream.slice(2) : stream;
+    if (target.startsWith('$')) return hasSystemAccess(identity, target, what);
+    return identity.tenant === undefined || (await ownerOf(target)) === identity.tenant;
+  };
+  const mayRead = async (identity: KurrentIdentity, stream: string): Promise<boolean> =>
+    identity.mayRead && hasAccess(identity, stream, 'read');
   return {
     async identify(authorization) {
       if (authenticate === undefined) return unrestricted;
@@ -40,22 +51,25 @@ export function createAccess(
       throw notAuthenticated('missing or invalid credentials');
     },
     mayRead,
-    checkRead(identity, stream) {
-      if (!mayRead(identity, stream)) throw accessDenied();
+    async checkRead(identity, stream) {
+      if (!(await mayRead(identity, stream))) throw accessDenied();
     },
-    checkWrite(identity, stream) {
-      if (!identity.mayWrite || !hasAccess(identity, stream, tenants, 'write'))
-        throw accessDenied();
+    async checkWrite(identity, stream) {
+      if (!identity.mayWrite || !(await hasAccess(identity, stream, 'write'))) throw accessDenied();
     },
-    checkGroup(identity, source, what) {
+    async checkGroup(identity, source, what) {
       // Groups of index streams deliver events of all tenants, and groups of `$all` those of the system.
       const isTenantAllowed = identity.tenant === undefined || !isIndex(source);
       const isScopeAllowed = (what === 'read' && !hasSystemEvents(source)) || identity.isAdmin;
-      if (!isTenantAllowed || !isScopeAllowed || !mayRead(identity, source)) throw accessDenied();
+      if (!isTenantAllowed || !isScopeAllowed) throw accessDenied();
+      if (!(await mayRead(identity, source))) throw accessDenied();
     },
     visible(identity) {
       if (identity.isAdmin && identity.tenant === undefined) return undefined;
-      return ({ stream }) => mayRead(identity, stream);
+      const { tenant } = identity;
+      return (event) =>
+        identity.mayRead &&
+        (tenant === undefined ? !isSystemOnly(event.stream) : event.tenant === tenant);
     },
   };
 }
@@ -84,18 +98,18 @@ function isIndex(stream: string): boolean {
   return stream === '$all' || stream.startsWith('$ce-') || stream.startsWith('$et-');
 }
 
-function hasAccess(
+/** A system stream, or the metadata of one. */
+function isSystemOnly(stream: string): boolean {
+  return (stream.startsWith('$$') ? stream.slice(2) : stream).startsWith('$');
+}
+
+function hasSystemAccess(
   identity: KurrentIdentity,
   stream: string,
-  tenants: TenantLookup | undefined,
   what: 'read' | 'write',
 ): boolean {
-  if (stream.startsWith('$$')) return hasAccess(identity, stream.slice(2), tenants, what);
-  if (stream.startsWith('$')) {
-    if (isIndex(stream)) return what === 'read';
-    // Without authentication no caller may create a token.
-    if (stream.startsWith(ownPrefix) && what === 'write' && identity === unrestricted) return false;
-    return identity.isAdmin && identity.tenant === undefined;
-  }
-  return identity.tenant === undefined || tenantOfStream(stream, tenants) === identity.tenant;
+  if (isIndex(stream)) return what === 'read';
+  // Without authentication no caller may create a token.
+  if (stream.startsWith(ownPrefix) && what === 'write' && identity === unrestricted) return false;
+  return identity.isAdmin && identity.tenant === undefined;
 }

@@ -1,12 +1,12 @@
 // The shared context of all handlers.
 
-import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { StreamOwner } from '../../store/stream-owners.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { Access } from './access.ts';
-import type { KurrentLimits } from './kurrent-server.ts';
+import type { KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import { RpcError, status } from './rpc-error.ts';
 
@@ -17,7 +17,8 @@ export interface KurrentContext {
   readonly protocol: Protocol;
   readonly limits: KurrentLimits;
   readonly access: Access;
-  readonly tenants: TenantLookup | undefined;
+  readonly ownerOf: StreamOwner;
+  readonly audit: KurrentServerOptions['audit'];
   readonly subscriptions: SubscriptionSlots;
   readonly observer: Observer;
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 export { authenticateByTokens } from './authenticate-by-tokens.ts';
-export { isLoopback } from './listen.ts';
+export { isLoopback } from '../http/reach.ts';
 export { kurrentStoreOptions } from './kurrent-server.ts';
 export {
   kurrentLimits,

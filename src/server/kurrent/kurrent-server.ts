@@ -3,6 +3,7 @@
 import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
+import type { AuditLog } from '../../platform/audit-log.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 
@@ -38,6 +39,8 @@ export interface KurrentServerOptions {
     | undefined;
   /** Finds the end of a tenant that contains a hyphen in the name of a stream. */
   readonly tenants?: TenantLookup | undefined;
+  /** Records who deletes streams. Default: deletions are not recorded. */
+  readonly audit?: Pick<AuditLog, 'run'> | undefined;
   readonly limits?: Partial<KurrentLimits> | undefined;
   readonly clock?: Clock | undefined;
   /** Stops the server, as its disposal does. */

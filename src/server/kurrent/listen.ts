@@ -52,15 +52,3 @@ export async function shutDown(
 export function authorityOf(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host;
 }
-
-/**
- * Whether the address is reachable only from the same machine.
- *
- * @example
- * import { isLoopback } from 'millrace/server/kurrent';
- *
- * console.log(isLoopback('127.0.0.1'), isLoopback('0.0.0.0')); // true false
- */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
-}

@@ -6,6 +6,7 @@ import { aborted, systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import { createStreamOwner } from '../../store/stream-owners.ts';
 import { createAccess } from './access.ts';
 import { createCallKit } from './calls.ts';
 import { type KurrentContext, createSubscriptionSlots } from './context.ts';
@@ -16,7 +17,8 @@ import type { Address } from './persistent/leadership.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 import { RpcError } from './rpc-error.ts';
 import { createServices, toDefinition } from './services.ts';
-import { authorityOf, isLoopback, listen, shutDown } from './listen.ts';
+import { isLoopback } from '../http/reach.ts';
+import { authorityOf, listen, shutDown } from './listen.ts';
 
 /**
  * Starts a server for the official KurrentDB and EventStoreDB clients. The store must accept any names
@@ -35,19 +37,21 @@ export async function startKurrentServer(
   options: KurrentServerOptions = {},
 ): Promise<KurrentServer> {
   const { host = '127.0.0.1', port = 2113, tls, observer = silentObserver } = options;
-  const { clock = systemClock, tenants, signal } = options;
+  const { clock = systemClock, signal } = options;
   checkHost(host, options);
   rejectAborted(signal);
   const limits = { ...kurrentLimits, ...options.limits };
   const protocol = await loadProtocol();
+  const ownerOf = createStreamOwner(store, options.tenants);
   const stopping = new AbortController();
   const context: KurrentContext = {
     store,
     leases: options.leases,
     protocol,
     limits,
-    access: createAccess(options),
-    tenants,
+    access: createAccess(options, ownerOf),
+    ownerOf,
+    audit: options.audit,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     observer,
     clock,

@@ -10,6 +10,9 @@ import {
 } from '../../topics/users/change-users.ts';
 import { ntfyError } from '../../topics/ntfy-problems.ts';
 import type { UserDirectory } from '../../topics/users/user-directory.ts';
+import { readJsonObject } from '../../topics/request-params.ts';
+import { filterText, type AuditLog } from '../../platform/audit-log.ts';
+import type { Visitor } from './ntfy-visitor.ts';
 import { sendJson } from './ntfy-response.ts';
 import { peekBody } from './ntfy-body.ts';
 import type { NtfyRoute } from './ntfy-route.ts';
@@ -24,13 +27,17 @@ export async function administer(
   {
     request,
     response,
+    visitor: { user },
     directory,
     version,
+    audit,
   }: {
     readonly request: IncomingMessage;
     readonly response: ServerResponse;
+    readonly visitor: Visitor;
     readonly directory: UserDirectory;
     readonly version: string;
+    readonly audit: Pick<AuditLog, 'run'> | undefined;
   },
 ): Promise<void> {
   if (action === 'version') {
@@ -39,7 +46,14 @@ export async function administer(
   if (action === 'list-users') return sendJson(response, JSON.stringify(shownUsers(directory)));
   const { head, isCut } = await peekBody(request, bodyBytesMax);
   if (isCut) throw ntfyError('jsonTooLarge');
-  await directory.change(await decisionOf(action, head, directory));
+  const decision = await decisionOf(action, head, directory);
+  const work = (): Promise<void> => directory.change(decision);
+  const { username, topic } = readJsonObject(head);
+  const target = filterText({ username, topic });
+  // Only platform tokens have a permission for all topics.
+  const kind = user?.permission === undefined ? 'topic-user' : 'token';
+  const actor = { kind, name: user?.name ?? '', address: request.socket.remoteAddress ?? '' };
+  await (audit?.run({ action: `topics.${action}`, target, actor }, work) ?? work());
   sendJson(response, '{"success":true}');
 }
 

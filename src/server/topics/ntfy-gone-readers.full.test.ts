@@ -69,8 +69,8 @@ const upgrade = [
   'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
 ];
 const requests = {
-  'a stream': 'GET /alerts/json?since=all HTTP/1.1\r\nHost: x\r\n\r\n',
-  'a WebSocket': `GET /alerts/ws?since=all HTTP/1.1\r\nHost: x\r\n${upgrade.join('\r\n')}\r\n\r\n`,
+  'a stream': 'GET /alerts/json?since=all HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'a WebSocket': `GET /alerts/ws?since=all HTTP/1.1\r\nHost: localhost\r\n${upgrade.join('\r\n')}\r\n\r\n`,
 };
 
 for (const [what, request] of Object.entries(requests)) {

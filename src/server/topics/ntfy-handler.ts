@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
+import type { AuditLog } from '../../platform/audit-log.ts';
 import { createAccessBook, type TopicPermission } from '../../topics/users/access-rules.ts';
 import { readJsonPublish } from '../../topics/json-publish.ts';
 import { createNotifyUsers, type NotifyUsers } from '../../topics/users/notify-users.ts';
@@ -35,8 +36,14 @@ export interface NtfyHandlerOptions {
   readonly users?: NotifyUsers | undefined;
   /** Users and access rules, which administrators change. Default: an empty one in memory. */
   readonly directory?: UserDirectory | undefined;
+  /** Records who changes users and rules. Default: changes are not recorded. */
+  readonly audit?: Pick<AuditLog, 'run'> | undefined;
   /** For topics that no access rule matches. Default: read-write. */
   readonly defaultAccess?: TopicPermission | undefined;
+  /** True: only this machine can reach the server. Web pages of other origins then need credentials to publish. */
+  readonly isLocal?: boolean | undefined;
+  /** Origins that need no credentials either. */
+  readonly corsOrigins?: readonly string[] | undefined;
   readonly exemptHosts?: readonly string[] | undefined;
   readonly isBehindProxy?: boolean | undefined;
   /** The product's version, which administrators can read. */
@@ -100,10 +107,14 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
     check(topicsInPath.split(','), visitor, 'read');
   }
 
-  function admitWriter(visitor: Visitor, topic: string): void {
+  function admitWriter({ request, visitor }: Call, topic: string): void {
     topics.touch(topic, visitor.name);
     admit(visitor);
     check([topic], visitor, 'write');
+    const isForeign = options.isLocal === true && isForeignPage(request, options.corsOrigins);
+    if (isForeign && visitor.user === undefined) {
+      throw ntfyError('forbidden', 'web pages of other origins need credentials to publish');
+    }
   }
 
   function check(names: readonly string[], { user }: Visitor, wanted: 'read' | 'write'): void {
@@ -112,13 +123,14 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
 
   async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
     const { request, visitor } = call;
-    admitWriter(visitor, topic);
+    admitWriter(call, topic);
     const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
     const params = readPublishParams(requestParams(given.headers, given.query), {
       pathSequenceId: sequenceId,
       nowMs: clock.now(),
       rules: topics.rules,
     });
+    if (params.email !== '' && visitor.user === undefined) throw ntfyError('anonymousEmail');
     const { name, isExempt } = visitor;
     return messageJson(await topics.publish({ topic, params, body, visitor: name, isExempt }));
   }
@@ -153,13 +165,13 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   }
 
   async function change(
-    { response, visitor }: Call,
+    call: Call,
     { event, topic, sequenceId }: Extract<NtfyRoute, { readonly kind: 'change' }>,
   ): Promise<void> {
-    admitWriter(visitor, topic);
-    const { name, isExempt } = visitor;
+    admitWriter(call, topic);
+    const { name, isExempt } = call.visitor;
     const message = await topics.change(event, { topic, sequenceId, visitor: name, isExempt });
-    sendJson(response, messageJson(message));
+    sendJson(call.response, messageJson(message));
   }
 
   function readingOf(
@@ -241,7 +253,8 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       case 'administration': {
         const isAdmin = visitor.user?.role === 'admin';
         if (!isAdmin) throw ntfyError(users.isOpen ? 'pageNotFound' : 'unauthorized');
-        return administer(route.action, { request, response, directory, version });
+        const { audit } = options;
+        return administer(route.action, { request, response, visitor, directory, version, audit });
       }
       default:
         return sendFixed(call, route.kind);
@@ -331,6 +344,19 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
       keepalives[Symbol.dispose]();
     },
   };
+}
+
+/** Whether a web page of another origin sends the request; images and links send no `Origin`. */
+function isForeignPage(
+  { headers }: IncomingMessage,
+  trusted: readonly string[] | undefined,
+): boolean {
+  const { origin, host } = headers;
+  if (origin === undefined) {
+    return ['cross-site', 'same-site'].includes(String(headers['sec-fetch-site']));
+  }
+  if (trusted?.includes(origin) === true) return false;
+  return !URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase();
 }
 
 function targetOf(request: IncomingMessage): {

@@ -44,11 +44,12 @@ test('an e-mail goes through the outbox if there is a destination for it', async
     },
   });
   const { folder, platform } = await openPlatform(opened, [mail]);
-  const ntfy = opened.use(
-    await openNtfy(platform, { isLoopback: true, cwd: folder, url: () => undefined }),
-  );
+  const ntfy = opened.use(await openNtfy(platform, { cwd: folder, url: () => undefined }));
   const server = opened.use(await startNtfyServer(ntfy));
-  const headers = { Email: 'ann@shop.example', Title: 'Disk' };
+  const email = { Email: 'ann@shop.example', Title: 'Disk' };
+  assert.equal(await codeOf(await send(server, 'alerts', { headers: email })), 40053);
+  const { secret } = await platform.tokens.create({ name: 'shop', scopes: ['append'] });
+  const headers = { ...email, Authorization: `Bearer ${secret}` };
   const message = await publish(server, 'alerts', { headers, body: 'full' });
   const payload = await sent.promise;
   assert.deepEqual(
@@ -63,7 +64,7 @@ test('platform tokens are allowed by their scopes, on the port of the API', asyn
   let url: string | undefined;
   // As on a public address: without a rule nothing is allowed.
   const ntfy = opened.use(
-    await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => url }),
+    await openNtfy(platform, { host: '0.0.0.0', cwd: folder, url: () => url }),
   );
   const api = opened.use(await startApi(platform, { port: 0, fallbackHandler: ntfy }));
   ({ url } = api);
@@ -108,11 +109,12 @@ test('each message causes a poll request to the upstream server', async () => {
   const { folder, platform } = await openPlatform(opened);
   const settings = {
     baseUrl: 'https://push.example',
+    defaultAccess: 'read-write' as const,
     upstreamUrl: `http://127.0.0.1:${port}`,
     upstreamToken: 'tk_x',
   };
   const ntfy = opened.use(
-    await openNtfy(platform, { settings, isLoopback: true, cwd: folder, url: () => undefined }),
+    await openNtfy(platform, { settings, cwd: folder, url: () => undefined }),
   );
   const server = opened.use(await startNtfyServer(ntfy));
   const { id } = await publish(server, 'alerts', { body: 'secret' });
@@ -124,7 +126,7 @@ test('a reader is disconnected when its platform token is revoked', async () => 
   await using opened = new AsyncDisposableStack();
   const { folder, platform } = await openPlatform(opened);
   const ntfy = opened.use(
-    await openNtfy(platform, { isLoopback: false, cwd: folder, url: () => undefined }),
+    await openNtfy(platform, { host: '0.0.0.0', cwd: folder, url: () => undefined }),
   );
   const server = opened.use(await startNtfyServer(ntfy));
   const reader = async (name: string): Promise<{ readonly text: Promise<string> }> => {

@@ -3,21 +3,23 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
-import type { NotifyUser } from '../../topics/users/access-rules.ts';
+import type { NotifyUser, TopicPermission } from '../../topics/users/access-rules.ts';
 import { fileAttachments } from '../../topics/file-attachments.ts';
 import { createNotifyUsers } from '../../topics/users/notify-users.ts';
 import { openUserDirectory } from '../../topics/users/open-user-directory.ts';
 import type { TopicMessage } from '../../topics/topic-message.ts';
 import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
+import { createAuditLog } from '../../platform/audit-log.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/config/notify-settings.ts';
 import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
+import { isReachableFromElsewhere, type Reach } from '../http/reach.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 
-export interface OpenNtfyOptions {
+export interface OpenNtfyOptions extends Pick<Reach, 'host' | 'hosts'> {
   readonly settings?: NotifySettings | undefined;
-  /** True: only this machine can connect, so topics without an access rule are open. */
-  readonly isLoopback: boolean;
+  /** Origins of web pages that may publish without credentials. Default: the server's own. */
+  readonly corsOrigins?: readonly string[] | undefined;
   /** Base of relative folders. */
   readonly cwd?: string | undefined;
   /** Where the server listens, once that is known. */
@@ -38,7 +40,7 @@ const emailType = 'email:ntfy';
  *
  * await using platform = await createPlatform();
  * let url: string | undefined;
- * await using ntfy = await openNtfy(platform, { isLoopback: true, url: () => url });
+ * await using ntfy = await openNtfy(platform, { url: () => url });
  * await using server = await startNtfyServer(ntfy, { port: 2586 });
  * ({ url } = server);
  */
@@ -46,7 +48,7 @@ export async function openNtfy(
   platform: Pick<Platform, 'clock' | 'engines' | 'modules' | 'tokens'>,
   options: OpenNtfyOptions,
 ): Promise<NtfyHandler> {
-  const { settings = {}, isLoopback, cwd = process.cwd(), observer = silentObserver } = options;
+  const { settings = {}, cwd = process.cwd(), observer = silentObserver } = options;
   const { clock, engines, modules, tokens } = platform;
   const { attachments = '.millrace/attachments', baseUrl, upstreamUrl, upstreamToken } = settings;
   const hasEmail =
@@ -98,8 +100,11 @@ export async function openNtfy(
     createNtfyHandler(topics, {
       users,
       directory,
+      audit: createAuditLog(engines.store, { clock, observer }),
       version: options.version,
-      defaultAccess: settings.defaultAccess ?? (isLoopback ? 'read-write' : 'deny'),
+      defaultAccess: defaultAccessOf(options),
+      isLocal: !isReachable(options),
+      corsOrigins: options.corsOrigins,
       exemptHosts: settings.exemptHosts,
       isBehindProxy: settings.behindProxy,
       clock,
@@ -108,6 +113,28 @@ export async function openNtfy(
   );
   const all = opened.move();
   return { ...handler, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+/**
+ * The access to topics without an access rule: open only while no other machine can reach the server.
+ *
+ * @example
+ * import { defaultAccessOf } from 'millrace/server/topics';
+ *
+ * console.log(defaultAccessOf({ settings: { behindProxy: true } })); // deny
+ */
+export function defaultAccessOf(
+  options: Pick<OpenNtfyOptions, 'host' | 'hosts' | 'settings'>,
+): TopicPermission {
+  return options.settings?.defaultAccess ?? (isReachable(options) ? 'deny' : 'read-write');
+}
+
+function isReachable({
+  host,
+  hosts,
+  settings: { behindProxy, baseUrl } = {},
+}: Pick<OpenNtfyOptions, 'host' | 'hosts' | 'settings'>): boolean {
+  return isReachableFromElsewhere({ host, hosts, behindProxy, baseUrl });
 }
 
 /** The user of a platform token, by its scopes. Tokens of a tenant are rejected: topics have no tenant. */

@@ -4,11 +4,14 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { MillraceError } from '../../foundation/error.ts';
+import { acceptedHosts, acceptsHost, rejectUpgrade } from '../http/reach.ts';
 import type { NtfyHandler } from './ntfy-handler.ts';
 
 export interface NtfyServerOptions {
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
+  /** The names by which clients reach a server on a loopback address, in addition to those of this machine. */
+  readonly hosts?: readonly string[] | undefined;
   /** Default: any free port. */
   readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -39,8 +42,9 @@ const drainMsMax = 5_000;
  */
 export async function startNtfyServer(
   handler: NtfyHandler,
-  { host = '127.0.0.1', port = 0, tls, connectionsMax = 10_000 }: NtfyServerOptions = {},
+  { host = '127.0.0.1', port = 0, tls, connectionsMax = 10_000, hosts }: NtfyServerOptions = {},
 ): Promise<NtfyServer> {
+  const accepted = acceptedHosts({ host, hosts });
   const settings = {
     keepAliveTimeout: 65_000,
     connectionsCheckingInterval: 5_000,
@@ -52,8 +56,14 @@ export async function startNtfyServer(
   const server =
     tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.maxConnections = connectionsMax;
-  server.on('request', (request, response) => void handler.serve(request, response));
-  server.on('upgrade', (request, socket, head) => void handler.upgrade(request, socket, head));
+  server.on('request', (request, response) => {
+    if (acceptsHost(accepted, request.headers.host)) void handler.serve(request, response);
+    else response.writeHead(421).end();
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (acceptsHost(accepted, request.headers.host)) void handler.upgrade(request, socket, head);
+    else rejectUpgrade(socket);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       const text = `cannot listen on ${host}:${port}: ${error.message}`;

@@ -1,13 +1,12 @@
 // An open file: the thread that writes it, and a connection that reads it on the calling thread.
 
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { TailRow } from '../../../store/append-tail.ts';
 import { openReader, type SqliteReader } from '../store/reader.ts';
 import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
 import { sqliteDatabase, type SqliteDatabase, type SqliteReading } from './database.ts';
 import { describeFailure, sqliteError } from './error.ts';
+import { preparePrivateFile } from './private-file.ts';
 import { pathOf } from './path.ts';
 
 const busyTimeoutMsDefault = 10_000;
@@ -32,7 +31,7 @@ export async function openSqliteFile(
 ): Promise<SqliteFile> {
   let listener: (rows: readonly TailRow[]) => void = () => undefined;
   const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
+  preparePrivateFile(path);
   const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
   let isClosed = false;
   const reader = await tryOpenReader();

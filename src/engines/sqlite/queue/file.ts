@@ -1,10 +1,9 @@
 // The file of keys and queues: one connection per process, with statements that take microseconds. It holds no source
 // of truth, so SQLite syncs it at checkpoints only.
 
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { describeFailure, sqliteError } from '../connection/error.ts';
+import { preparePrivateFile } from '../connection/private-file.ts';
 import { pathOf } from '../connection/path.ts';
 
 /** Opens `memory:` or `sqlite:<file>`. */
@@ -13,7 +12,7 @@ export function openWorkFile(url: string): DatabaseSync {
   const sqlite = process.getBuiltinModule('node:sqlite');
   if (/^memory:/i.test(url)) return new sqlite.DatabaseSync(':memory:');
   const path = pathOf(url);
-  mkdirSync(dirname(path), { recursive: true });
+  preparePrivateFile(path);
   try {
     const database = new sqlite.DatabaseSync(path, { timeout: 5_000 });
     database.exec('pragma journal_mode = wal; pragma synchronous = normal;');

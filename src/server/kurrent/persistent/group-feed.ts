@@ -4,7 +4,6 @@ import { toPosition, toSequence } from '../../../store/position.ts';
 import type { FeedItem } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { KurrentContext } from '../context.ts';
-import { tenantOfStream } from '../../../contracts/stream-name.ts';
 import { correlationOf, type ReadEvent } from '../events/to-wire.ts';
 import { indexFilter } from '../streams/index-stream.ts';
 import { asLinks, eventAt, resolveLinks, type LinkTarget } from '../streams/resolve-links.ts';
@@ -26,7 +25,7 @@ export interface GroupFeed {
 }
 
 export function createGroupFeed(
-  { store, tenants }: Pick<KurrentContext, 'store' | 'tenants'>,
+  { store, ownerOf }: Pick<KurrentContext, 'store' | 'ownerOf'>,
   source: string,
   settings: Pick<GroupSettings, 'resolveLinks' | 'readBatchSize' | 'filter'>,
 ): GroupFeed {
@@ -34,12 +33,12 @@ export function createGroupFeed(
   const all = source === '$all' ? (settings.filter ?? { system: true }) : undefined;
   const filter = all ?? index;
   const byRevision = filter === undefined;
-  const owner = tenantOfStream(source, tenants);
   // Links must not reveal events of other tenants or of the system.
-  const mayRead = (stream: string): boolean =>
-    owner === ''
-      ? source.startsWith('$') || !stream.startsWith('$')
-      : tenantOfStream(stream, tenants) === owner;
+  const mayRead = async (stream: string): Promise<boolean> => {
+    const owner = await ownerOf(source);
+    if (owner !== '') return (await ownerOf(stream)) === owner;
+    return source.startsWith('$') || !stream.startsWith('$');
+  };
 
   const toReads = async (
     events: readonly RecordedEvent[],

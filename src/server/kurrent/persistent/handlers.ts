@@ -45,13 +45,16 @@ export function persistentService(
     { identity }: CallInfo,
   ): Promise<GroupPlan> => {
     const plan = await planGroup(store, options);
-    access.checkGroup(identity, plan.key.source, 'manage');
+    await access.checkGroup(identity, plan.key.source, 'manage');
     return plan;
   };
-  const allowed = (options: WireGroup | undefined, { identity }: CallInfo): GroupKey => {
+  const allowed = async (
+    options: WireGroup | undefined,
+    { identity }: CallInfo,
+  ): Promise<GroupKey> => {
     if (options === undefined) throw badRequest('the request has no options');
     const key = keyOf(options);
-    access.checkGroup(identity, key.source, 'manage');
+    await access.checkGroup(identity, key.source, 'manage');
     return key;
   };
   const info = async (group: Group): Promise<WireSubscriptionInfo> => {
@@ -77,11 +80,11 @@ export function persistentService(
           return {};
         }),
         Delete: calls.unary(deleteGroupRequest, nothing, async ({ options }, call) => {
-          await groups.remove(allowed(options, call));
+          await groups.remove(await allowed(options, call));
           return {};
         }),
         GetInfo: calls.unary(getInfoRequest, getInfoResponse, async ({ options }, call) => {
-          const key = allowed(options, call);
+          const key = await allowed(options, call);
           await groups.lead();
           return { subscriptionInfo: await info(groups.get(key)) };
         }),
@@ -93,14 +96,14 @@ export function persistentService(
               : one.stream === undefined
                 ? '$all'
                 : streamNameOf(one.stream);
-          access.checkGroup(identity, source ?? '$all', 'manage');
+          await access.checkGroup(identity, source ?? '$all', 'manage');
           await groups.lead();
           const found = groups.list(source);
           if (source !== undefined && found.length === 0) throw groupMissing({ source, group: '' });
           return { subscriptions: await Promise.all(found.map(info)) };
         }),
         ReplayParked: calls.unary(replayParkedRequest, nothing, async ({ options }, call) => {
-          const key = allowed(options, call);
+          const key = await allowed(options, call);
           await groups.lead();
           const group = groups.get(key);
           const stopAt = options?.stopAt;
@@ -114,7 +117,7 @@ export function persistentService(
         ),
       }),
       RestartSubsystem: calls.unary(nothing, nothing, async (_request, { identity }) => {
-        access.checkGroup(identity, '$all', 'manage');
+        await access.checkGroup(identity, '$all', 'manage');
         await groups.restart();
         return {};
       }),

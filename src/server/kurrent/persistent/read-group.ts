@@ -33,13 +33,15 @@ export async function readGroup(
   await groups.lead();
   const id = ids.next();
   let group: Group | undefined;
+  let isOver = false;
   let end: (error: Error) => void = () => undefined;
   const dropped = new Promise<never>((_resolve, reject) => (end = reject));
   const release = context.subscriptions.acquire();
 
-  const connect = (options: NonNullable<WireGroupReadRequest['options']>): void => {
+  const connect = async (options: NonNullable<WireGroupReadRequest['options']>): Promise<void> => {
     const key = keyOf(options);
-    context.access.checkGroup(info.identity, key.source, 'read');
+    await context.access.checkGroup(info.identity, key.source, 'read');
+    if (isOver) return;
     const found = groups.get(key);
     const wire = { structuredIds: options.uuidOption?.structured !== undefined };
     // Clients expect the confirmation before the first message.
@@ -77,7 +79,10 @@ export async function readGroup(
       if (group !== undefined) settle(request);
       else if (request.options === undefined)
         throw badRequest('the first message must be the options');
-      else connect(request.options);
+      else {
+        requests.pause();
+        connect(request.options).then(() => requests.resume(), end);
+      }
     } catch (error) {
       end(error instanceof Error ? error : new Error(String(error)));
     }
@@ -87,6 +92,7 @@ export async function readGroup(
     await Promise.race([requests.ended, dropped, stop.aborted]);
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
+    isOver = true;
     release();
     requests.pause();
     group?.disconnect(id);

@@ -3,6 +3,7 @@
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
+import { withTenantSubject } from '../../../store/tenant-subject.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
@@ -11,6 +12,8 @@ import { originOf } from '../events/event-origin.ts';
 import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
 
 export interface ForeignAppend {
+  /** The tenant that the caller is bound to. Absent: all tenants. */
+  readonly tenant?: string | undefined;
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly ForeignEvent[];
@@ -23,7 +26,7 @@ export interface Appended {
   readonly sequence?: number | undefined;
 }
 
-type AppendContext = Pick<KurrentContext, 'store' | 'tenants' | 'clock'>;
+type AppendContext = Pick<KurrentContext, 'store' | 'ownerOf' | 'clock'>;
 
 export async function appendForeign(
   context: AppendContext,
@@ -34,7 +37,7 @@ export async function appendForeign(
     return { revision: revisionAsExpected(append, await context.store.streamInfo(stream)) };
   }
   const write = async (opaque: boolean): Promise<Appended> => {
-    const envelopes = toEnvelopes(context, append, opaque);
+    const envelopes = await toEnvelopes(context, append, opaque);
     const { revision, position } = await context.store.append(stream, envelopes, { expected });
     return { revision, sequence: toSequence(position) };
   };
@@ -51,14 +54,14 @@ export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>)
   }
 }
 
-export function toEnvelopes(
-  context: Pick<KurrentContext, 'tenants' | 'clock'>,
-  { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
+export async function toEnvelopes(
+  context: Pick<KurrentContext, 'ownerOf' | 'clock'>,
+  { stream, events, tenant }: Pick<ForeignAppend, 'events' | 'stream' | 'tenant'>,
   opaque: boolean,
-): DomainEventEnvelope[] {
-  const origin = originOf(stream, context.tenants);
+): Promise<DomainEventEnvelope[]> {
+  const origin = originOf(stream, await context.ownerOf(stream));
   const now = toIsoTime(context.clock.now());
-  return events.map((event) => fromWire(event, { origin, now, opaque }));
+  return events.map((event) => withTenantSubject(fromWire(event, { origin, now, opaque }), tenant));
 }
 
 /** An append without events only checks the expected revision. */

@@ -68,8 +68,13 @@ export async function batchAppend(
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
-      context.access.checkWrite(identity, stream);
-      const appended = await appendForeign(context, { stream, expected, events });
+      await context.access.checkWrite(identity, stream);
+      const appended = await appendForeign(context, {
+        stream,
+        expected,
+        events,
+        tenant: identity.tenant,
+      });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
       if (!hasReplied) rejectBatch(request, error);

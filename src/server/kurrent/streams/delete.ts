@@ -15,8 +15,10 @@ export async function deleteStream(
   request: WireDeleteRequest,
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
-  const { stream, expected } = targetOf(context, request, info);
-  await context.store.deleteStream(stream, { expected });
+  const { stream, expected } = await targetOf(context, request, info);
+  await audited(context, { action: 'stream.delete', target: stream }, info, () =>
+    context.store.deleteStream(stream, { expected }),
+  );
   const written = context.store.readStream(metadataStream(stream), {
     direction: 'backwards',
     limit: 1,
@@ -29,8 +31,10 @@ export async function tombstoneStream(
   request: WireDeleteRequest,
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
-  const { stream, expected } = targetOf(context, request, info);
-  await context.store.tombstoneStream(stream, { expected });
+  const { stream, expected } = await targetOf(context, request, info);
+  await audited(context, { action: 'stream.tombstone', target: stream }, info, () =>
+    context.store.tombstoneStream(stream, { expected }),
+  );
   // A tombstoned stream cannot be read, so its last event is found through all events.
   const filter = { types: [tombstoneType], streamPrefixes: [stream], system: true };
   for await (const event of context.store.readAll({ direction: 'backwards', filter })) {
@@ -39,14 +43,30 @@ export async function tombstoneStream(
   return { noPosition: empty };
 }
 
-function targetOf(
+async function audited(
+  { audit }: KurrentContext,
+  what: { readonly action: string; readonly target: string },
+  { identity, peer: address }: CallInfo,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { name, tenant } = identity;
+  const actor = {
+    kind: name === undefined ? 'anonymous' : 'token',
+    name: name ?? '',
+    address,
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+  await (audit === undefined ? work() : audit.run({ ...what, actor }, work));
+}
+
+async function targetOf(
   context: KurrentContext,
   { options }: WireDeleteRequest,
   { identity }: CallInfo,
-): { stream: string; expected: ReturnType<typeof expectedOf> } {
+): Promise<{ stream: string; expected: ReturnType<typeof expectedOf> }> {
   if (options === undefined) throw badRequest('the request has no options');
   const stream = streamNameOf(options.streamIdentifier);
-  context.access.checkWrite(identity, stream);
+  await context.access.checkWrite(identity, stream);
   return { stream, expected: expectedOf(options, options.revision) };
 }
 

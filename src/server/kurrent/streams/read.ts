@@ -21,7 +21,8 @@ export async function read(
   info: CallInfo,
 ): Promise<void> {
   const plan = boundToTenant(planRead(request), info);
-  context.access.checkRead(info.identity, plan.source.kind === 'all' ? '$all' : plan.source.stream);
+  const name = plan.source.kind === 'all' ? '$all' : plan.source.stream;
+  await context.access.checkRead(info.identity, name);
   if (plan.live) return subscribe(context, plan, send, info);
   const shown =
     plan.source.kind === 'stream' ? await metadataView(context, plan.source.stream) : undefined;

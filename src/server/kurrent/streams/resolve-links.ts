@@ -24,7 +24,7 @@ export function parseLink(text: string): LinkTarget | undefined {
 
 export interface ResolveOptions {
   /** Targets without access count as deleted. */
-  readonly mayRead: (stream: string) => boolean;
+  readonly mayRead: (stream: string) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
@@ -41,7 +41,7 @@ export async function resolveLinks(
       const target = parseLink(contentOf(event).data.toString('utf8'));
       const found = target === undefined ? undefined : await eventAt(store, target, options);
       // Check the stream of the event: a link may point to it through an index stream of all tenants.
-      const readable = found !== undefined && options.mayRead(found.stream);
+      const readable = found !== undefined && (await options.mayRead(found.stream));
       return { link: event, event: readable ? found : undefined };
     }),
   );
@@ -91,6 +91,6 @@ export function toReadEvents(
 ): readonly ReadEvent[] | Promise<readonly ReadEvent[]> {
   if (source.kind === 'index') return asLinks(events, source.stream, resolve);
   if (!resolve) return events.map((event) => ({ event }));
-  const mayRead = (stream: string): boolean => access.mayRead(identity, stream);
+  const mayRead = (stream: string): Promise<boolean> => access.mayRead(identity, stream);
   return resolveLinks(store, events, { mayRead, signal });
 }
