@@ -73,6 +73,8 @@ export interface KurrentLimits {
   readonly callsMax: number;
   /** Events per page of a read from the store. */
   readonly pageEventsMax: number;
+  /** The size in memory of a page; a reader that does not read has up to two of them. */
+  readonly pageBytesMax: number;
   /** Live subscriptions of all clients, including consumers of persistent subscriptions. */
   readonly subscriptionsMax: number;
   /** Running appends per BatchAppend call; further ones stay unread on the connection. */
@@ -105,6 +107,7 @@ export const kurrentLimits: KurrentLimits = {
   callsPerConnectionMax: 1_000,
   callsMax: 20_000,
   pageEventsMax: 200,
+  pageBytesMax: 262_144,
   subscriptionsMax: 10_000,
   appendsInFlightMax: 512,
   appendBytesInFlightMax: 16 * 1_048_576,
