@@ -49,9 +49,7 @@ export interface PageOptions {
   readonly aroundLoad?: PageLoading | undefined;
 }
 
-export type PageLoading = <Page extends { readonly events: readonly RecordedEvent[] }>(
-  load: () => Promise<Page>,
-) => Promise<Page>;
+export type PageLoading = <Page>(load: () => Promise<Page>) => Promise<Page>;
 
 export interface ReadOptions extends PageOptions {
   readonly direction?: 'forwards' | 'backwards' | undefined;

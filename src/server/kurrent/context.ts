@@ -8,6 +8,7 @@ import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
+import type { OpenBatchBytes } from './streams/batch-collector.ts';
 import { RpcError, status } from './rpc-error.ts';
 
 export interface KurrentContext {
@@ -19,6 +20,7 @@ export interface KurrentContext {
   readonly access: Access;
   readonly tenants: TenantLookup | undefined;
   readonly subscriptions: SubscriptionSlots;
+  readonly openBatchBytes: OpenBatchBytes;
   readonly observer: Observer;
   readonly clock: Clock;
   /** Fires when the server stops. */

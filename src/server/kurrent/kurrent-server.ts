@@ -83,6 +83,12 @@ export interface KurrentLimits {
   readonly appendBytesInFlightMax: number;
   /** Incomplete batches per BatchAppend call. */
   readonly openBatchesMax: number;
+  /** The size of the incomplete batches per BatchAppend call. */
+  readonly openBatchBytesPerCallMax: number;
+  /** The size of the incomplete batches of all calls. */
+  readonly openBatchBytesMax: number;
+  /** An incomplete batch that gets no chunk for this long is rejected. */
+  readonly openBatchIdleMsMax: number;
   /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
   /** The time until another server takes over the groups of a killed one. */
@@ -112,6 +118,9 @@ export const kurrentLimits: KurrentLimits = {
   appendsInFlightMax: 512,
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
+  openBatchBytesPerCallMax: 16 * 1_048_576,
+  openBatchBytesMax: 64 * 1_048_576,
+  openBatchIdleMsMax: 30_000,
   groupsMax: 1_000,
   groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,

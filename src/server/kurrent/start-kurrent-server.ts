@@ -49,6 +49,7 @@ export async function startKurrentServer(
     access: createAccess(options),
     tenants,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
+    openBatchBytes: { used: 0 },
     observer,
     clock,
     stopping: stopping.signal,

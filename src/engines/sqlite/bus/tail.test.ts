@@ -73,9 +73,9 @@ test('keeps a bounded number of messages and bytes, and none after clear()', () 
 test('an evicted message leaves the memory', async () => {
   const tail = createBusTail({ entriesMax: 100, bytesMax: 150_000 });
   const evicted: WeakRef<Uint8Array>[] = [];
-  for (let at = 1; at <= 6; at += 1) {
+  for (let sequence = 1; sequence <= 6; sequence += 1) {
     const data = new Uint8Array(100_000);
-    tail.add([{ subject: 'a', id: String(at), data }], [stored(at)], { storedAtMs: 5 });
+    tail.add([{ subject: 'a', id: String(sequence), data }], [stored(sequence)], at);
     evicted.push(new WeakRef(data));
   }
   // The references of this turn keep their messages alive.
