@@ -74,20 +74,33 @@ async function* feedEvents(
 ): AsyncGenerator<SentEvent> {
   for await (const item of items) {
     if (item.kind === 'events') {
-      // As text, an event has a known size; as an object it may be many times larger.
-      const texts = item.events.map((event) => [idOf(event), JSON.stringify(event)] as const);
-      let bytes = texts.reduce((sum, [, json]) => sum + textBytes(json), 0);
-      for (const [id, json] of texts) {
+      const page = toTexts(item.events, idOf);
+      let bytes = page.reduce((sum, { json }) => sum + textBytes(json), 0);
+      for (const sent of page) {
         memory.hold(bytes);
         // The client asks for the next event when it has read this one.
-        yield { event: 'event', id, json };
-        bytes -= textBytes(json);
+        yield sent;
+        bytes -= textBytes(sent.json);
+        sent.json = '';
       }
       memory.hold(0);
     } else {
       yield { event: item.kind, data: { position: item.position } };
     }
   }
+}
+
+/**
+ * As text, an event has a known size; as an object it may be many times larger. The page is emptied, and each text after
+ * it was sent, because a generator that waits for the next page keeps this one in memory.
+ */
+function toTexts(
+  events: readonly RecordedEvent[],
+  idOf: (event: RecordedEvent) => string,
+): { readonly event: 'event'; readonly id: string; json: string }[] {
+  return (events as RecordedEvent[])
+    .splice(0)
+    .map((event) => ({ event: 'event', id: idOf(event), json: JSON.stringify(event) }));
 }
 
 /** A character of a string may need two bytes. */

@@ -339,14 +339,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     { signal, requestId }: Pick<WsContext, 'requestId' | 'signal'>,
     resources: Disposable,
   ): Promise<void> {
-    const idText = JSON.stringify(id);
     try {
       await send({ type: 'subscribed', id });
-      for await (const { event, ...content } of events) {
+      for await (const sent of events) {
         if (signal.aborted) break;
-        if ('json' in content)
-          await send(`{"type":"event","id":${idText},"event":${content.json}}`);
-        else await send({ type: event, id, ...(content.data as object) });
+        await send(messageOf(id, sent));
       }
     } catch (error) {
       if (!signal.aborted) await sendError(error, { id }, requestId);
@@ -388,6 +385,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       await closed;
     },
   };
+}
+
+function messageOf(id: string, sent: SentEvent): string {
+  if ('json' in sent) return `{"type":"event","id":${JSON.stringify(id)},"event":${sent.json}}`;
+  return JSON.stringify({ type: sent.event, id, ...(sent.data as object) });
 }
 
 function tooMany(reason: string): MillraceError {

@@ -106,7 +106,8 @@ export function createBatchCollector(
     const { options } = request;
     if (options === undefined) throw badRequest('the first chunk of a batch must have options');
     return {
-      request,
+      // The first chunk also has events, which a rejected batch must not keep.
+      request: { ...request, proposedMessages: [] },
       stream: streamNameOf(options.streamIdentifier),
       expected: expectedOf(options, options.streamPosition),
       events: [],
