@@ -471,6 +471,11 @@ export const errorCodes = {
     meaning: 'The server does not support the media type of the body.',
     remedy: 'Send JSON, as application/json, without a content encoding.',
   },
+  CLIENT_TOO_SLOW: {
+    retryable: true,
+    meaning: 'The client did not read the response in time, so the server closed the connection.',
+    remedy: 'Read faster, or reconnect and continue after the last received event.',
+  },
   RATE_LIMITED: {
     retryable: true,
     meaning: 'The caller exceeded its rate limit.',

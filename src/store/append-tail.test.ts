@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileFilter, type EventFilter } from './event-filter.ts';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { nextTurn } from '../foundation/async/next-turn.ts';
+import { rowBytes } from './page-bound.ts';
+import type { AllPage } from './store-engine.ts';
 import { createAppendTail, tailLimits, tailRows, type TailRow } from './append-tail.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const stream = 'banking.account.v1-core-a1';
 const row = (sequence: number, changed: Partial<TailRow> = {}): TailRow => ({
@@ -20,12 +28,17 @@ const rows = (first: number, last: number): TailRow[] =>
   Array.from({ length: last - first + 1 }, (_, at) => row(first + at));
 const query = (
   after: number,
-  { filter, limit = 100 }: { filter?: EventFilter; limit?: number } = {},
+  {
+    filter,
+    limit = 100,
+    bytesMax = 1e9,
+  }: { filter?: EventFilter; limit?: number; bytesMax?: number } = {},
 ) => ({
   direction: 'forwards' as const,
   isLive: true,
   after,
   limit,
+  bytesMax,
   filter: compileFilter(filter),
 });
 
@@ -102,13 +115,43 @@ test('the tail is bounded and can be cleared', () => {
   assert.equal(tail.read(query(last - tailLimits.rowsMax - 1)), undefined);
   const all = tail.read(query(last - tailLimits.rowsMax, { limit: 1e6 }));
   assert.equal(all?.rows.length, tailLimits.rowsMax);
-  tail.add([row(last + 1, { payload: 'x'.repeat(tailLimits.charsMax + 1) })]);
+  tail.add([row(last + 1, { payload: 'x'.repeat(tailLimits.bytesMax / 2) })]);
   assert.equal(tail.read(query(last)), undefined, 'too long for the tail');
   tail.add([row(last + 2)]);
   assert.equal(tail.read(query(last + 1))?.rows.length, 1);
   tail.forget();
   assert.equal(tail.read(query(last + 1)), undefined);
   assert.equal(tail.last, last + 2);
+});
+
+test('an evicted row leaves the memory', async () => {
+  const tail = createAppendTail();
+  const evicted: WeakRef<TailRow>[] = [];
+  const large = '\u0394'.repeat(tailLimits.bytesMax / 4);
+  for (let at = 1; at <= 6; at += 1) {
+    const added = row(at, { payload: large });
+    tail.add([added]);
+    evicted.push(new WeakRef(added));
+  }
+  // The references of this turn keep their rows alive.
+  await nextTurn();
+  collectGarbage();
+  assert.equal(evicted.filter((each) => each.deref() !== undefined).length, 1);
+  assert.equal(tail.read(query(5))?.rows.length, 1);
+});
+
+test('a page ends with the row that reaches its size, in both directions', () => {
+  const tail = createAppendTail();
+  tail.add(rows(1, 9));
+  const bytesMax = 2 * rowBytes(row(1)) + 1;
+  const sequences = (page: AllPage | undefined) => page?.rows.map(({ sequence }) => sequence);
+  const forwards = tail.read(query(3, { bytesMax }));
+  assert.deepEqual(
+    [sequences(forwards), forwards?.considered, forwards?.end],
+    [[4, 5, 6], 6, false],
+  );
+  const back = tail.read({ ...query(7, { bytesMax }), direction: 'backwards' });
+  assert.deepEqual([sequences(back), back?.considered, back?.end], [[6, 5, 4], 4, false]);
 });
 
 test('the rows of an append equal the rows in the database', () => {

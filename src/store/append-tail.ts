@@ -1,6 +1,7 @@
 // The last rows that this process appended: live readers get them from memory instead of the database.
 
 import { matchesRow } from './event-filter.ts';
+import { createPageMeter, rowBytes } from './page-bound.ts';
 import type { StoredRow } from './recorded-event.ts';
 import type { AllPage, AllQuery, RowToWrite, StreamWrite } from './store-engine.ts';
 
@@ -17,42 +18,40 @@ export interface AppendTail {
   forget(): void;
 }
 
-export const tailLimits = { rowsMax: 2_048, charsMax: 2_097_152 } as const;
+export const tailLimits = { rowsMax: 2_048, bytesMax: 4_194_304 } as const;
 
 export function createAppendTail(limits: typeof tailLimits = tailLimits): AppendTail {
   /** Consecutive sequences without gaps; all processes share one counter. */
   let rows: TailRow[] = [];
-  let first = 0;
-  let chars = 0;
+  let bytes = 0;
   let last = 0;
-
-  const charsOf = ({ payload, meta }: TailRow): number => payload.length + meta.length;
 
   function clear(): void {
     rows = [];
-    first = 0;
-    chars = 0;
+    bytes = 0;
   }
 
   function makeRoom(): void {
-    while (rows.length - first > limits.rowsMax || chars > limits.charsMax) {
-      chars -= charsOf(rows[first] as TailRow);
-      first += 1;
+    let evicted = 0;
+    while (rows.length - evicted > limits.rowsMax || bytes > limits.bytesMax) {
+      bytes -= rowBytes(rows[evicted] as TailRow);
+      evicted += 1;
     }
-    if (first < limits.rowsMax) return;
-    rows = rows.slice(first);
-    first = 0;
+    // An evicted row that stays in the array stays in memory.
+    if (evicted > 0) rows = rows.slice(evicted);
   }
 
   /** Fills the page from memory, or returns undefined if it needs older rows. */
-  function readBackwards({ after, limit, filter }: AllQuery): AllPage | undefined {
+  function readBackwards(query: AllQuery): AllPage | undefined {
+    const { after, filter } = query;
     if (after > last + 1) return undefined;
+    const isLast = createPageMeter(query);
     const found: StoredRow[] = [];
-    for (let at = rows.length - 1 - (last + 1 - after); at >= first; at -= 1) {
+    for (let at = rows.length - 1 - (last + 1 - after); at >= 0; at -= 1) {
       const row = rows[at] as TailRow;
       if (!matchesRow(filter, row, row.tenant)) continue;
       found.push(row);
-      if (found.length >= limit) return { rows: found, considered: row.sequence, end: false };
+      if (isLast(row)) return { rows: found, considered: row.sequence, end: false };
     }
     return undefined;
   }
@@ -68,23 +67,23 @@ export function createAppendTail(limits: typeof tailLimits = tailLimits): Append
         // Another process wrote the rows in between, so only the database has them.
         if (row.sequence !== last + 1) clear();
         rows.push(row);
-        chars += charsOf(row);
+        bytes += rowBytes(row);
         last = row.sequence;
       }
       makeRoom();
     },
     read(query) {
-      const { isLive, after, limit, filter } = query;
+      const { isLive, after, filter } = query;
       if (query.direction === 'backwards') return readBackwards(query);
-      const known = rows.length - first;
       // After the last row, only the database knows whether other processes have written more.
-      if (isLive !== true || after >= last || after < last - known) return undefined;
+      if (isLive !== true || after >= last || after < last - rows.length) return undefined;
       const found: StoredRow[] = [];
+      const isLast = createPageMeter(query);
       for (let at = rows.length - (last - after); at < rows.length; at += 1) {
         const row = rows[at] as TailRow;
         if (!matchesRow(filter, row, row.tenant)) continue;
         found.push(row);
-        if (found.length >= limit) return { rows: found, considered: row.sequence, end: false };
+        if (isLast(row)) return { rows: found, considered: row.sequence, end: false };
       }
       return { rows: found, considered: last, end: true };
     },

@@ -108,7 +108,7 @@ function stubEngine(parts: Partial<StoreEngine>): StoreEngine {
       crossProcess: false,
     },
     write: async () => [],
-    readStream: async () => ({ state: undefined, rows: [] }),
+    readStream: async () => ({ state: undefined, rows: [], end: true }),
     readAll: async ({ after }) => ({ rows: [], considered: after, end: true }),
     findEvent: async () => undefined,
     head: async () => 0,

@@ -24,6 +24,7 @@ import type {
   StreamMetadata,
 } from './event-store.ts';
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import { toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
@@ -54,8 +55,6 @@ export interface EventStoreOptions extends PayloadOptions {
   readonly names?: 'strict' | 'open' | undefined;
 }
 
-const pageSizeDefault = 500;
-const pageSizeMax = 10_000;
 /** Maximum delay before a subscription retries after a database failure. */
 const pauseMsMax = 2_000;
 /**
@@ -196,6 +195,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       direction: 'backwards',
       from: Number.MAX_SAFE_INTEGER,
       limit: 1,
+      bytesMax: 1,
       nowMs: clock.now(),
     });
     return page.state;
@@ -207,6 +207,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       direction: 'backwards',
       from: Number.MAX_SAFE_INTEGER,
       limit: 1,
+      bytesMax: 1,
       nowMs: clock.now(),
     });
     const [latest] = await decode(page.rows);
@@ -252,19 +253,18 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const backwards = direction === 'backwards';
       return createEventReader(readOptions, {
         start: readOptions.from ?? (backwards ? Number.MAX_SAFE_INTEGER : 0),
-        pageSize: boundedPageSize(readOptions.pageSize),
-        async read(from, limit) {
+        async read(from, bound) {
           assertOpen();
           if (from < 0) return { events: [], next: from, end: true };
-          const query = { stream, direction, from, limit, nowMs: clock.now(), signal };
-          const { state, rows } = await engine.readStream(query);
+          const query = { stream, direction, from, ...bound, nowMs: clock.now(), signal };
+          const { state, rows, end } = await engine.readStream(query);
           if (state?.tombstoned === true) throw streamDeleted(stream);
           const last = rows.at(-1)?.revision ?? from;
           const isLast = last === (backwards ? 0 : state?.revision);
           return {
             events: await decode(rows),
             next: backwards ? last - 1 : last + 1,
-            end: rows.length < limit || isLast,
+            end: end || isLast,
           };
         },
       });
@@ -276,10 +276,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const first = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
       return createEventReader(readOptions, {
         start: readOptions.after === undefined ? first : toSequence(readOptions.after),
-        pageSize: boundedPageSize(readOptions.pageSize),
-        async read(after, limit) {
+        async read(after, bound) {
           assertOpen();
-          const page = await engine.readAll({ direction, after, limit, filter, signal });
+          const page = await engine.readAll({ direction, after, ...bound, filter, signal });
           return { events: await decode(page.rows), next: page.considered, end: page.end };
         },
       });
@@ -293,15 +292,15 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 
     async *subscribe(subscribeOptions = {}) {
       const { after = startPosition, filter, signal } = subscribeOptions;
-      const limit = boundedPageSize(subscribeOptions.pageSize);
+      const bound = toPageBound(subscribeOptions);
       const rowFilter = compileFilter(filter);
       assertOpen();
       yield* eventFeed(
         {
           async read(from, readSignal, isLive) {
             assertOpen();
-            const query = { direction: 'forwards', after: from, limit, filter: rowFilter } as const;
-            const page = await engine.readAll({ ...query, isLive, signal: readSignal });
+            const query = { direction: 'forwards', after: from, filter: rowFilter } as const;
+            const page = await engine.readAll({ ...query, ...bound, isLive, signal: readSignal });
             return { events: await decode(page.rows), considered: page.considered, end: page.end };
           },
           whenMore,
@@ -310,6 +309,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
           after: after === 'end' ? await engine.head() : toSequence(after),
           signal,
           pause,
+          aroundLoad: subscribeOptions.aroundLoad,
           checkpointEvery: subscribeOptions.checkpointEvery ?? storeLimits.checkpointEvery,
         },
       );
@@ -317,7 +317,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 
     async *subscribeToStream(stream, subscribeOptions = {}) {
       const { after = -1, signal } = subscribeOptions;
-      const limit = boundedPageSize(subscribeOptions.pageSize);
+      const bound = toPageBound(subscribeOptions);
       assertOpen();
       // The feed counts in sequences of the store; `from` tracks the revision in the stream.
       let from = (after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after) + 1;
@@ -331,21 +331,26 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
               stream,
               direction: 'forwards',
               from,
-              limit,
+              ...bound,
               nowMs: clock.now(),
             } as const;
-            const { state, rows } = await engine.readStream({ ...query, signal: readSignal });
+            const { state, rows, end } = await engine.readStream({ ...query, signal: readSignal });
             if (state?.tombstoned === true) throw streamDeleted(stream);
             const events = await decode(rows);
             // Update last, so a failed read is retried from the same revision.
             from = (rows.at(-1)?.revision ?? from - 1) + 1;
-            const end = rows.length < limit;
             const last = rows.at(-1)?.sequence ?? considered;
             return { events, considered: end ? Math.max(last, head) : last, end };
           },
           whenMore,
         },
-        { after: 0, signal, pause, checkpointEvery: Number.POSITIVE_INFINITY },
+        {
+          after: 0,
+          signal,
+          pause,
+          aroundLoad: subscribeOptions.aroundLoad,
+          checkpointEvery: Number.POSITIVE_INFINITY,
+        },
       );
     },
 
@@ -433,11 +438,6 @@ function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {
   return !prepared.some((each) => each instanceof Promise);
-}
-
-function boundedPageSize(wanted = pageSizeDefault): number {
-  const pageSize = Number.isNaN(wanted) ? pageSizeDefault : Math.floor(wanted);
-  return Math.max(1, Math.min(pageSize, pageSizeMax));
 }
 
 function versionConflict(

@@ -3,17 +3,17 @@
 
 import { aborted } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import type { EventReader, FeedItem, ReadOptions } from './event-store.ts';
+import type { EventReader, FeedItem, PageLoading, ReadOptions } from './event-store.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
+import { toPageBound, type PageBound } from './page-bound.ts';
 import { toPosition } from './position.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 interface PageSource {
   readonly start: number;
-  readonly pageSize: number;
   readonly read: (
     from: number,
-    limit: number,
+    bound: PageBound,
   ) => Promise<{
     readonly events: readonly RecordedEvent[];
     readonly next: number;
@@ -23,12 +23,15 @@ interface PageSource {
 
 export function createEventReader(options: ReadOptions, source: PageSource): EventReader {
   async function* pages(): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+    const { limit, bytesMax } = toPageBound(options);
+    const { aroundLoad = (load) => load() } = options;
     let left = Math.floor(options.limit ?? Number.POSITIVE_INFINITY);
     let from = source.start;
     let end = false;
     while (!end && left > 0) {
       if (options.signal?.aborted === true) throw aborted(options.signal);
-      const page = await source.read(from, Math.min(source.pageSize, left));
+      const bound = { limit: Math.min(limit, left), bytesMax };
+      const page = await aroundLoad(() => source.read(from, bound));
       left -= page.events.length;
       from = page.next;
       end = page.end;
@@ -68,6 +71,8 @@ export interface FeedOptions {
   readonly signal: AbortSignal | undefined;
   /** Waits before the next retry; `failures` counts consecutive failures. Rejects when aborted. */
   readonly pause: (failures: number, error: unknown, signal: AbortSignal) => Promise<void>;
+  /** Called for each page; then no page is fetched ahead. */
+  readonly aroundLoad?: PageLoading | undefined;
   /** A checkpoint is emitted after this many sequences without a match. */
   readonly checkpointEvery: number;
 }
@@ -95,8 +100,9 @@ export async function* eventFeed(
       }
     }
   };
+  const { aroundLoad = (load) => load() } = options;
   const read = (from: number): Promise<FeedPage> =>
-    withRetry(() => source.read(from, signal, live));
+    withRetry(() => aroundLoad(() => source.read(from, signal, live)));
   try {
     for (;;) {
       const page = await (next ?? read(after));
@@ -105,7 +111,8 @@ export async function* eventFeed(
       const before = after;
       after = page.considered;
       // Fetch the next page while the consumer processes this one.
-      next = page.end ? undefined : markHandled(read(after));
+      const isAhead = !page.end && options.aroundLoad === undefined;
+      next = isAhead ? markHandled(read(after)) : undefined;
       if (live && !page.end) {
         live = false;
         // This page is not delivered yet, so its position is not a safe checkpoint.

@@ -39,10 +39,21 @@ export interface StreamAppend {
   readonly follows?: string | undefined;
 }
 
-export interface ReadOptions {
+/** How much of the store a reader has in memory. */
+export interface PageOptions {
+  /** The maximum number of events of a page. Default: 500. */
+  readonly pageSize?: number | undefined;
+  /** A page ends with the event that reaches this size in memory. Default and maximum: 2 MiB. */
+  readonly pageBytes?: number | undefined;
+  /** Called for each page, to wait until there is memory for it; then no page is fetched ahead. */
+  readonly aroundLoad?: PageLoading | undefined;
+}
+
+export type PageLoading = <Page>(load: () => Promise<Page>) => Promise<Page>;
+
+export interface ReadOptions extends PageOptions {
   readonly direction?: 'forwards' | 'backwards' | undefined;
   readonly limit?: number | undefined;
-  readonly pageSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -63,20 +74,18 @@ export interface EventReader extends AsyncIterable<RecordedEvent> {
   toArray(): Promise<RecordedEvent[]>;
 }
 
-export interface SubscribeOptions {
+export interface SubscribeOptions extends PageOptions {
   /** Exclusive. Default: before the first event. `end`: only events appended from now on. */
   readonly after?: Position | 'end' | undefined;
   readonly filter?: EventFilter | undefined;
-  readonly pageSize?: number | undefined;
   /** A checkpoint is emitted after this many sequences without a match. Default: 10,000. */
   readonly checkpointEvery?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface SubscribeToStreamOptions {
+export interface SubscribeToStreamOptions extends PageOptions {
   /** Exclusive. Default: before the first event. `end`: only events appended from now on. */
   readonly after?: number | 'end' | undefined;
-  readonly pageSize?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

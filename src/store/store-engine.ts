@@ -5,6 +5,7 @@
 import type { SubjectKeys } from './erasure.ts';
 import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision, StreamState } from './expected-revision.ts';
+import type { PageBound } from './page-bound.ts';
 import type { StoredRow } from './recorded-event.ts';
 
 /** Optional features of an engine; the conformance suite tests only those that are declared. */
@@ -84,12 +85,11 @@ export interface WriteOptions {
   readonly transaction?: unknown;
 }
 
-export interface StreamQuery {
+export interface StreamQuery extends PageBound {
   readonly stream: string;
   readonly direction: 'forwards' | 'backwards';
   /** Inclusive. */
   readonly from: number;
-  readonly limit: number;
   readonly nowMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -98,6 +98,8 @@ export interface StreamPage {
   /** Undefined: the stream was never written to. */
   readonly state: StreamState | undefined;
   readonly rows: readonly StoredRow[];
+  /** The page has all remaining rows. */
+  readonly end: boolean;
 }
 
 /** The compiled filter that engines evaluate; a row must match all members. */
@@ -112,11 +114,10 @@ export interface RowFilter {
   readonly given?: EventFilter | undefined;
 }
 
-export interface AllQuery {
+export interface AllQuery extends PageBound {
   readonly direction: 'forwards' | 'backwards';
   /** Exclusive: rows above it forwards, rows below it backwards. */
   readonly after: number;
-  readonly limit: number;
   readonly filter: RowFilter;
   /** The caller waits with `whenMore` at the end, so the engine may omit rows that it reports there. */
   readonly isLive?: boolean | undefined;

@@ -55,8 +55,8 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
 
   /** Reads the position of a duplicate, because some servers do not return it. */
   async function duplicateAt(stream: string, revision: number): Promise<WriteOutcome> {
-    const at = { stream, direction: 'backwards', from: revision, limit: 1, nowMs: 0 } as const;
-    const { rows } = await reader.readStream(at);
+    const at = { from: revision, limit: 1, bytesMax: 1, nowMs: 0 } as const;
+    const { rows } = await reader.readStream({ ...at, stream, direction: 'backwards' });
     return { kind: 'duplicate', revision, sequence: rows[0]?.sequence ?? 0 };
   }
 

@@ -2,6 +2,7 @@
 
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
+import { createPageMeter, pageLimits, type PageBound } from '../../store/page-bound.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
 import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
@@ -44,26 +45,29 @@ export function createKurrentdbReader(
 ): KurrentdbReader {
   async function readStream(query: StreamQuery): Promise<StreamPage> {
     const read = await recordsOfStream(query);
-    if (read === 'tombstone') return { state: tombstone, rows: [] };
-    return { state: undefined, rows: read.map(({ row }) => row) };
+    if (read === 'tombstone') return { state: tombstone, rows: [], end: true };
+    return { state: undefined, rows: read.records.map(({ row }) => row), end: read.end };
   }
 
   async function recordsOfStream(
     query: Omit<StreamQuery, 'nowMs'> & { readonly requiresLeader?: boolean },
-  ): Promise<readonly ReadRecord[] | 'tombstone'> {
+  ): Promise<{ readonly records: readonly ReadRecord[]; readonly end: boolean } | 'tombstone'> {
     const { stream, direction, from, limit, requiresLeader = false, signal } = query;
     const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
     try {
       return await connection.use(async (client) => {
-        const read: ReadRecord[] = [];
+        const records: ReadRecord[] = [];
+        const isLast = createPageMeter(query);
         const options = { direction, fromRevision, maxCount: limit, requiresLeader } as const;
         for await (const record of recordsOf(client.readStream(stream, options))) {
-          read.push(fromClientRecord(record));
+          const read = fromClientRecord(record);
+          records.push(read);
+          if (isLast(read.row)) return { records, end: false };
         }
-        return read;
+        return { records, end: true };
       }, signal);
     } catch (error) {
-      if (isKind(error, 'stream-not-found')) return [];
+      if (isKind(error, 'stream-not-found')) return { records: [], end: true };
       if (isKind(error, 'stream-deleted')) return 'tombstone';
       throw unavailable(error);
     }
@@ -75,9 +79,10 @@ export function createKurrentdbReader(
     count: number,
   ): Promise<readonly ReadRecord[]> {
     const from = Math.max(0, revision);
-    const page = { stream, direction: 'forwards', from, limit: count } as const;
+    const bytesMax = Number.POSITIVE_INFINITY;
+    const page = { stream, direction: 'forwards', from, limit: count, bytesMax } as const;
     const read = await recordsOfStream({ ...page, requiresLeader: true });
-    return read === 'tombstone' ? [] : read;
+    return read === 'tombstone' ? [] : read.records;
   }
 
   async function readAll(query: AllQuery): Promise<AllPage> {
@@ -95,6 +100,8 @@ export function createKurrentdbReader(
     }
     return connection.request(async (client) => {
       const rows: StoredRow[] = [];
+      // One event more than the limit tells whether there is another page.
+      const isFull = createPageMeter({ ...query, limit: limit + 1 });
       let scanned = 0;
       let considered = after;
       for await (const record of allRecords(client, {
@@ -117,6 +124,7 @@ export function createKurrentdbReader(
         }
         rows.push(read.row);
         considered = sequence;
+        if (isFull(read.row)) return { rows, considered, end: false };
       }
       const end = scanned < maxCount;
       return { rows, considered: end && forwards ? Math.max(considered, floor) : considered, end };
@@ -127,10 +135,10 @@ export function createKurrentdbReader(
   async function scan(
     query: AllQuery & { readonly server: ServerFilter; readonly floor: number },
   ): Promise<AllPage | undefined> {
-    const { after, limit, filter, server, floor, signal } = query;
+    const { after, filter, server, floor, signal } = query;
     const fromPosition = positionOf(after, 'forwards');
     const { records, stop } = await connection.request(
-      (client) => scanAll(client, { fromPosition, filter: server, limit }),
+      (client) => scanAll(client, { ...query, fromPosition, filter: server }),
       signal,
     );
     const read = records.map(fromClientRecord);
@@ -181,13 +189,14 @@ export function createKurrentdbReader(
         direction: 'backwards',
         from,
         limit: searchPage,
+        bytesMax: pageLimits.bytesDefault,
         nowMs: 0,
       });
       const found = page.rows.find((row) => eventUuid(row.eventId) === id);
       if (found !== undefined) return found;
       const last = page.rows.at(-1)?.revision;
       isWhole = last === 0;
-      if (last === undefined || last === 0 || page.rows.length < searchPage) break;
+      if (last === undefined || last === 0 || page.end) break;
       from = last - 1;
     }
     return isWhole ? undefined : findHidden(stream, id);
@@ -211,7 +220,8 @@ export function createKurrentdbReader(
   }
 
   async function streamState(stream: string): Promise<StreamState | undefined> {
-    const latest = { direction: 'backwards', from: Number.MAX_SAFE_INTEGER, limit: 1, nowMs: 0 };
+    const from = Number.MAX_SAFE_INTEGER;
+    const latest = { from, limit: 1, bytesMax: 1, nowMs: 0 };
     const [ofMetadata, ofStream] = await Promise.all([
       readStream({ ...latest, stream: metadataStream(stream), direction: 'backwards' }),
       readStream({ ...latest, stream, direction: 'backwards' }),
@@ -238,7 +248,14 @@ export function createKurrentdbReader(
   }
 
   async function firstRevision(stream: string, fallback: number): Promise<number> {
-    const first = { stream, direction: 'forwards', from: 0, limit: 1, nowMs: 0 } as const;
+    const first = {
+      stream,
+      direction: 'forwards',
+      from: 0,
+      limit: 1,
+      bytesMax: 1,
+      nowMs: 0,
+    } as const;
     return (await readStream(first)).rows[0]?.revision ?? fallback;
   }
 
@@ -265,10 +282,9 @@ export function createKurrentdbReader(
   return { readStream, readAll, findEvent, head, streamState, recordsFrom, eventAt };
 }
 
-interface ScanOptions {
+interface ScanOptions extends PageBound {
   readonly fromPosition: 'start' | 'end' | { readonly commit: bigint; readonly prepare: bigint };
   readonly filter: ServerFilter;
-  readonly limit: number;
 }
 
 interface Scanned {
@@ -291,8 +307,10 @@ const silenceMsMax = 5_000;
  * take long. A subscription reports its progress, so a scan can continue where it stopped.
  */
 async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
-  const { fromPosition, filter, limit } = options;
+  const { fromPosition, filter } = options;
   const records: ClientRecord[] = [];
+  const isLast = createPageMeter(options);
+  let isFull = false;
   const stopped = Promise.withResolvers<Scanned['stop']>();
   const opened: ClientSubscription = client.subscribeToAll({
     fromPosition,
@@ -304,22 +322,23 @@ async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
   });
   const timer = setTimeout(() => stopped.resolve('silent'), silenceMsMax);
   opened.on('data', ({ event }) => {
-    if (event === undefined || records.length === limit) return;
+    if (event === undefined || isFull) return;
     records.push(event);
     timer.refresh();
-    if (records.length === limit) stopped.resolve('limit');
+    isFull = isLast(fromClientRecord(event).row);
+    if (isFull) stopped.resolve('limit');
   });
   opened.on('caughtUp', () => stopped.resolve('caughtUp'));
   opened.on('error', (error) => stopped.reject(error));
   try {
     const stop = await stopped.promise;
     // Events received before the stop may still be buffered in the Readable.
-    while (records.length < limit && opened.readableLength > 0) {
+    while (!isFull && opened.readableLength > 0) {
       await new Promise<void>((resolve) => {
         setImmediate(resolve);
       });
     }
-    return { records, stop: records.length === limit ? 'limit' : stop };
+    return { records, stop: isFull ? 'limit' : stop };
   } finally {
     clearTimeout(timer);
     await opened.unsubscribe();

@@ -19,6 +19,7 @@ import {
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import { matchesRow } from '../../store/event-filter.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
+import { createPageMeter } from '../../store/page-bound.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
 import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
@@ -80,23 +81,23 @@ export function memoryEventStore(
       return outcomes;
     },
 
-    async readStream({ stream, direction, from, limit, nowMs }) {
+    async readStream(query) {
+      const { stream, direction, from, nowMs } = query;
       const found = streams.get(stream);
-      if (found === undefined) return { state: undefined, rows: [] };
+      if (found === undefined) return { state: undefined, rows: [], end: true };
       const { state, sequences } = found;
       const page: StoredRow[] = [];
       const step = direction === 'forwards' ? 1 : -1;
       const first = firstVisible(state);
       let revision = step === 1 ? Math.max(from, first) : Math.min(from, state.revision);
-      for (
-        ;
-        revision >= first && revision <= state.revision && page.length < limit;
-        revision += step
-      ) {
+      const isLast = createPageMeter(query);
+      for (; revision >= first && revision <= state.revision; revision += step) {
         const row = rowAt(sequences[revision]);
-        if (row !== undefined && isVisible(state, row, nowMs)) page.push(row);
+        if (row === undefined || !isVisible(state, row, nowMs)) continue;
+        page.push(row);
+        if (isLast(row)) return { state, rows: page, end: false };
       }
-      return { state, rows: page };
+      return { state, rows: page, end: true };
     },
 
     readAll: async (query) => readAll(query),
@@ -216,18 +217,24 @@ export function memoryEventStore(
     return stream;
   }
 
-  function readAll({ direction, after, limit, filter }: AllQuery): AllPage {
+  function readAll(query: AllQuery): AllPage {
+    const { direction, after, filter } = query;
     const forwards = direction === 'forwards';
     const step = forwards ? 1 : -1;
     const page: StoredRow[] = [];
     let sequence = forwards ? after + 1 : Math.min(after - 1, rows.length);
     // A filter that matches rarely returns early, so subscriptions can store checkpoints.
     let left: number = storeLimits.checkpointEvery;
-    for (; sequence >= 1 && sequence <= rows.length && page.length < limit; sequence += step) {
+    const isLast = createPageMeter(query);
+    for (; sequence >= 1 && sequence <= rows.length; sequence += step) {
       if (left === 0) break;
       left -= 1;
       const row = rowAt(sequence);
-      if (row !== undefined && matchesRow(filter, row, row.tenant)) page.push(row);
+      if (row === undefined || !matchesRow(filter, row, row.tenant)) continue;
+      page.push(row);
+      if (!isLast(row)) continue;
+      sequence += step;
+      break;
     }
     const end = forwards ? sequence > rows.length : sequence < 1;
     return { rows: page, considered: sequence - step, end };

@@ -1,6 +1,7 @@
 // Reads streams and all events up to the head of the commit log.
 
 import type { Filter } from 'mongodb';
+import { createPageMeter } from '../../store/page-bound.ts';
 import { visibleRange } from '../../store/retention.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type {
@@ -42,11 +43,11 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
   async function readStream(query: StreamQuery): Promise<StreamPage> {
     const head = await log.advance();
     const state = (await states.load([query.stream], head)).get(query.stream);
-    if (state === undefined) return { state: undefined, rows: [] };
+    if (state === undefined) return { state: undefined, rows: [], end: true };
     const range = visibleRange(query, state);
     const { revived: _revived, ...shown } = state;
-    if (range === undefined) return { state: shown, rows: [] };
-    const rows = await events
+    if (range === undefined) return { state: shown, rows: [], end: true };
+    const found = events
       .find({
         aggregateId: query.stream,
         version: { $gte: range.low + 1, $lte: range.high + 1 },
@@ -57,9 +58,16 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
       })
       .sort({ version: query.direction === 'forwards' ? 1 : -1 })
       .limit(query.limit)
-      .batchSize(query.limit)
-      .toArray();
-    return { state: shown, rows: rows.map(toRow) };
+      .batchSize(query.limit);
+    const rows: StoredRow[] = [];
+    const isLast = createPageMeter(query);
+    // A batch has at most 16 MB, so leaving the loop early bounds the memory.
+    for await (const document of found) {
+      const row = toRow(document);
+      rows.push(row);
+      if (isLast(row)) return { state: shown, rows, end: false };
+    }
+    return { state: shown, rows, end: true };
   }
 
   async function readAll(query: AllQuery): Promise<AllPage> {
@@ -73,27 +81,29 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
 
     const { stream } = query.filter;
     const rows: StoredRow[] = [];
+    const isLast = createPageMeter(query);
     let low = bottom;
     let high = top;
     let scanned = 0;
     while (scanned < readLimits.scanWindow) {
       const limit = stream === undefined ? query.limit : readLimits.scanPage;
-      const page = await events
+      const page = events
         .find({ ...wanted, position: { $gt: low, $lte: high } })
         .sort({ position: forwards ? 1 : -1 })
         .limit(limit)
-        .batchSize(limit)
-        .toArray();
-      scanned += page.length;
-      for (const document of page) {
+        .batchSize(limit);
+      let count = 0;
+      let last = 0;
+      for await (const document of page) {
+        count += 1;
+        last = document.position;
         if (stream?.(document.aggregateId) === false) continue;
-        rows.push(toRow(document));
-        if (rows.length === query.limit) {
-          return { rows, considered: document.position, end: false };
-        }
+        const row = toRow(document);
+        rows.push(row);
+        if (isLast(row)) return { rows, considered: last, end: false };
       }
-      if (page.length < limit) return { rows, considered: done, end: true };
-      const last = page.at(-1)?.position ?? 0;
+      if (count < limit) return { rows, considered: done, end: true };
+      scanned += count;
       if (forwards) low = last;
       else high = last - 1;
     }

@@ -18,6 +18,16 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
   readonly requestId: string;
   /** The address of the peer, independent of headers. */
   readonly address: string;
+  /** For responses that can be large. */
+  readonly memory: ReaderMemory;
+}
+
+/** The memory of a response until its client has read it, limited per caller and per process. */
+export interface ReaderMemory {
+  /** Runs the work when there is memory for a page. */
+  readonly load: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /** Sets the size of what the client has not read yet. A client that reads nothing while others need memory is disconnected. */
+  hold(bytes: number): void;
 }
 
 export interface JsonResponse {
@@ -25,6 +35,11 @@ export interface JsonResponse {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly body?: unknown;
+}
+
+/** A JSON response whose text is complete. */
+export interface TextResponse extends Pick<JsonResponse, 'headers' | 'status'> {
+  readonly json: string;
 }
 
 /** Each chunk is written when it is produced, at the pace of the client. */
@@ -35,7 +50,7 @@ export interface StreamResponse {
   readonly stream: AsyncIterable<string | Uint8Array>;
 }
 
-export type RouteResponse = JsonResponse | StreamResponse;
+export type RouteResponse = JsonResponse | StreamResponse | TextResponse;
 
 export interface ResponseInfo {
   readonly description: string;

@@ -3,11 +3,10 @@
 import { withinTime } from '../../foundation/async/within-time.ts';
 import type { StreamResponse } from './route.ts';
 
-export interface SentEvent {
+export type SentEvent = {
   readonly event?: string | undefined;
   readonly id?: string | undefined;
-  readonly data: unknown;
-}
+} & ({ readonly data: unknown } | { /** The data as text. */ readonly json: string });
 
 const heartbeatMs = 15_000;
 
@@ -62,8 +61,9 @@ async function* textOf(
 }
 
 /** JSON has no line breaks; line breaks in ids and names would become fields. */
-function lineOf({ event, id, data }: SentEvent): string {
+function lineOf({ event, id, ...content }: SentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const idLine = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
-  return `${name}${idLine}data: ${JSON.stringify(data)}\n\n`;
+  const json = 'json' in content ? content.json : JSON.stringify(content.data);
+  return `${name}${idLine}data: ${json}\n\n`;
 }

@@ -4,11 +4,15 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
-import type { ApiRequest } from '../../platform/modules/route.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
+import type { ApiRequest, ReaderMemory } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { tenantWithin, checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
-type Caller = Pick<ApiRequest, 'headers' | 'principal' | 'signal'>;
+type Caller = Pick<ApiRequest, 'headers' | 'memory' | 'principal' | 'signal'>;
+
+/** Small, because a client that does not read has a page in memory. */
+const pageBytes = 131_072;
 
 export interface EventQuery {
   readonly types?: readonly string[] | undefined;
@@ -20,15 +24,17 @@ export interface EventQuery {
 /** Follows all streams: `after` is a position or `end`. Invalid input throws before the first event. */
 export function followEvents(
   { engines }: ApiPlatform,
-  { principal, signal }: Caller,
+  { principal, signal, memory }: Caller,
   { after, ...query }: EventQuery & { readonly after?: string | undefined },
 ): AsyncIterable<SentEvent> {
   const items = engines.store.subscribe({
     filter: filterFor({ principal, query }),
     signal,
+    pageBytes,
+    aroundLoad: memory.load,
     after: after === undefined || after === 'end' ? after : parsePosition(after),
   });
-  return feedEvents(items, ({ position }) => position);
+  return feedEvents(items, memory, ({ position }) => position);
 }
 
 /** Follows one stream: `after` is a revision or `end`. */
@@ -40,9 +46,11 @@ export async function followStream(
   await checkStreamAccess(platform, stream, caller);
   const items = platform.engines.store.subscribeToStream(stream, {
     signal: caller.signal,
+    pageBytes,
+    aroundLoad: caller.memory.load,
     after: after === undefined || after === 'end' ? after : revisionOf(after),
   });
-  return feedEvents(items, ({ revision }) => String(revision));
+  return feedEvents(items, caller.memory, ({ revision }) => String(revision));
 }
 
 /** Callers that are bound to a tenant see only the events of that tenant. */
@@ -61,15 +69,43 @@ export function filterFor({
 
 async function* feedEvents(
   items: AsyncIterable<FeedItem>,
-  idOf: (event: { readonly position: string; readonly revision: number }) => string,
+  memory: ReaderMemory,
+  idOf: (event: RecordedEvent) => string,
 ): AsyncGenerator<SentEvent> {
   for await (const item of items) {
     if (item.kind === 'events') {
-      for (const event of item.events) yield { event: 'event', id: idOf(event), data: event };
+      const page = toTexts(item.events, idOf);
+      let bytes = page.reduce((sum, { json }) => sum + textBytes(json), 0);
+      for (const sent of page) {
+        memory.hold(bytes);
+        // The client asks for the next event when it has read this one.
+        yield sent;
+        bytes -= textBytes(sent.json);
+        sent.json = '';
+      }
+      memory.hold(0);
     } else {
       yield { event: item.kind, data: { position: item.position } };
     }
   }
+}
+
+/**
+ * As text, an event has a known size; as an object it may be many times larger. The page is emptied, and each text after
+ * it was sent, because a generator that waits for the next page keeps this one in memory.
+ */
+function toTexts(
+  events: readonly RecordedEvent[],
+  idOf: (event: RecordedEvent) => string,
+): { readonly event: 'event'; readonly id: string; json: string }[] {
+  return (events as RecordedEvent[])
+    .splice(0)
+    .map((event) => ({ event: 'event', id: idOf(event), json: JSON.stringify(event) }));
+}
+
+/** A character of a string may need two bytes. */
+export function textBytes(text: string): number {
+  return 2 * text.length;
 }
 
 function revisionOf(text: string): number {

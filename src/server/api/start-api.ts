@@ -7,7 +7,9 @@ import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import { reserveTokens } from '../../foundation/token-bucket.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
 import type { ServerSettings } from '../../platform/config/millrace-config.ts';
+import { createReaderBudget } from '../http/reader-budget.ts';
 import {
+  callerKey,
   startHttpServer,
   type Caller,
   type HttpServer,
@@ -86,6 +88,7 @@ export async function startApi(
   const guard = {
     authenticate: bearerAuthenticator(platform.tokens, { jwt: verifier, observer }),
     admit: createRequestLimiter(rateLimits),
+    readers: createReaderBudget(),
     observer,
   };
   const ws = createWsServer({
@@ -180,12 +183,10 @@ function createRequestLimiter(limits: RequestLimits = requestLimits): (caller: C
     if (fullAt.size >= callersMax && oldest !== undefined) fullAt.delete(oldest);
   }
 
-  return ({ address, principal }) => {
-    // JWT subjects are unique per tenant only, so the key contains the tenant.
-    const key =
-      principal === undefined
-        ? `address ${address}`
-        : `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
+  return (caller) => {
+    const { principal, isRejected = false } = caller;
+    // Counted separately, so that guessing tokens does not block health checks from the same address.
+    const key = isRejected ? `rejected ${callerKey(caller)}` : callerKey(caller);
     const nowMs = systemClock.now();
     if (!fullAt.has(key) && fullAt.size >= callersMax) makeRoom(nowMs);
     const bucket = principal === undefined ? buckets.unknown : buckets.known;

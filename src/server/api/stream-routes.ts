@@ -6,16 +6,20 @@ import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts'
 import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
+import type { EventReader } from '../../store/event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { withTenantSubject } from '../../store/tenant-subject.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { route, type Route, type TextResponse } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
 import { checkStreamAccess, returns, routesOf, type ApiPlatform } from './api-context.ts';
-import { filterFor, followEvents, followStream } from './follow.ts';
+import { filterFor, followEvents, followStream, textBytes } from './follow.ts';
 
 const { get: read } = routesOf('streams', 'read');
 const { post: append } = routesOf('streams', 'append');
 const readMax = 1_000;
+/** In memory; the text has at most half as many characters. */
+const readBytesMax = 2_097_152;
 const appendMax = 1_000;
 
 const newEvent = Type.Object(
@@ -174,18 +178,14 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         await checkStreamAccess(platform, stream, request);
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const from = cursor ?? request.query.from;
-        const items = await store
-          .readStream(stream, {
-            direction: way,
-            limit: count,
-            signal: request.signal,
-            from,
-          })
-          .toArray();
-        const last = items.at(-1)?.revision ?? 0;
-        const next = way === 'forwards' ? last + 1 : last - 1;
-        const hasMore = items.length === count && next >= 0;
-        return { body: { items, cursor: hasMore ? String(next) : undefined } };
+        const { signal, memory } = request;
+        const options = { direction: way, limit: count, signal, from };
+        return memory.load(() =>
+          readPage(store.readStream(stream, options), count, ({ revision }) => {
+            const next = way === 'forwards' ? revision + 1 : revision - 1;
+            return next < 0 ? undefined : String(next);
+          }),
+        );
       },
     }),
     route({
@@ -203,17 +203,16 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
         const after = cursor ?? request.query.after;
-        const items = await store
-          .readAll({
-            filter: filterFor(request),
-            direction: way,
-            limit: count,
-            signal: request.signal,
-            after: after === undefined ? undefined : parsePosition(after),
-          })
-          .toArray();
-        const next = items.length === count ? items.at(-1)?.position : undefined;
-        return { body: { items, cursor: next } };
+        const options = {
+          filter: filterFor(request),
+          direction: way,
+          limit: count,
+          signal: request.signal,
+          after: after === undefined ? undefined : parsePosition(after),
+        };
+        return request.memory.load(() =>
+          readPage(store.readAll(options), count, ({ position }) => position),
+        );
       },
     }),
     route({
@@ -259,6 +258,27 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
   ];
+}
+
+/** A page has fewer events than the limit if they are large; its cursor continues. */
+async function readPage(
+  reader: EventReader,
+  itemsMax: number,
+  cursorAfter: (event: RecordedEvent) => string | undefined,
+): Promise<TextResponse> {
+  const items: string[] = [];
+  let bytes = 0;
+  let cursor: string | undefined;
+  for await (const event of reader) {
+    const json = JSON.stringify(event);
+    items.push(json);
+    bytes += textBytes(json);
+    if (items.length < itemsMax && bytes < readBytesMax) continue;
+    cursor = cursorAfter(event);
+    break;
+  }
+  const rest = cursor === undefined ? '' : `,"cursor":${JSON.stringify(cursor)}`;
+  return { json: `{"items":[${items.join(',')}]${rest}}` };
 }
 
 /**

@@ -17,10 +17,18 @@ import {
 } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import { checked, queryOf, readJson } from './read-inputs.ts';
-import type { RouteResponse, ApiRequest, ErrorShape, Route } from '../../platform/modules/route.ts';
+import type {
+  ApiRequest,
+  ErrorShape,
+  ReaderMemory,
+  Route,
+  RouteResponse,
+} from '../../platform/modules/route.ts';
 import { createRouteTable } from './route-table.ts';
-import { writeResponse } from './write-response.ts';
+import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 import { acceptedHosts, acceptsHost, rejectUpgrade, unknownHost } from './reach.ts';
+import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
+import { clientTooSlow, disconnectSlowClient, writeResponse } from './write-response.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
@@ -37,6 +45,8 @@ export interface HttpServerOptions {
   readonly limits?: Partial<HttpLimits> | undefined;
   /** Throws `RATE_LIMITED` if the caller exceeds its rate. */
   readonly admit?: ((caller: Caller) => void) | undefined;
+  /** The memory of responses that clients have not read yet. */
+  readonly readers?: ReaderBudget | undefined;
   /** Handles upgrades to WebSocket. */
   readonly onUpgrade?:
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
@@ -64,16 +74,25 @@ interface FallbackHandler {
 export interface Caller {
   readonly address: string;
   readonly principal: Principal | undefined;
+  /** The path or the credentials are wrong. */
+  readonly isRejected?: boolean | undefined;
 }
 
-export interface HttpLimits {
+/** JWT subjects are unique per tenant only, so the key contains the tenant. */
+export function callerKey({ address, principal }: Caller): string {
+  if (principal === undefined) return `address ${address}`;
+  return `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
+}
+
+export interface HttpLimits extends ConnectionLimits {
   readonly bodyBytesMax: number;
   readonly headerBytesMax: number;
   /** Time limit from the first byte of a request to the last byte of its body. */
   readonly receiveMsMax: number;
   /** Time limit until the response starts, except for streams. */
   readonly answerMsMax: number;
-  readonly connectionsMax: number;
+  /** A client that has read nothing of a response for this long is disconnected. */
+  readonly unreadMsMax: number;
   /** How long a stop waits for running requests. */
   readonly drainMsMax: number;
 }
@@ -84,6 +103,7 @@ export const httpLimits: HttpLimits = {
   receiveMsMax: 30_000,
   answerMsMax: 60_000,
   connectionsMax: 10_000,
+  unreadMsMax: 30_000,
   drainMsMax: 10_000,
 };
 
@@ -97,6 +117,7 @@ export interface HttpServer extends AsyncDisposable {
 /** The context of a request, completed while it is processed. */
 interface Seen {
   route?: Route;
+  memory?: (ReaderMemory & Disposable) | undefined;
   span?: Span | undefined;
 }
 
@@ -131,6 +152,7 @@ const timerMsMax = 0x7fff_ffff;
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 7480, tls, observer = silentObserver } = options;
   const limits = { ...httpLimits, ...options.limits };
+  const { readers = createReaderBudget() } = options;
   const table = createRouteTable(options.routes);
   /** Stopping the server closes streams immediately, and other requests when the drain time is over. */
   const stopping = new AbortController();
@@ -151,7 +173,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.requestTimeout = limits.receiveMsMax;
   server.headersTimeout = limits.receiveMsMax;
-  server.maxConnections = limits.connectionsMax;
+  const isReserved = limitConnections(server, limits);
   const { fallbackHandler, onUpgrade } = options;
   const ownSegments = new Set(options.routes.map(({ path }) => firstSegment(path)));
   const hosts = acceptedHosts(options);
@@ -163,12 +185,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       ? fallbackHandler
       : undefined;
   server.on('request', (request, response) => {
-    void (fallbackFor(request)?.serve(request, response) ?? serve(request, response));
+    const fallback = isReserved(request.socket) ? undefined : fallbackFor(request);
+    void (fallback?.serve(request, response) ?? serve(request, response));
   });
   if (onUpgrade !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       const fallback = fallbackFor(request);
-      if (!isAddressed(request)) rejectUpgrade(socket);
+      if (isReserved(request.socket)) socket.destroy();
+      else if (!isAddressed(request)) rejectUpgrade(socket);
       else if (fallback === undefined) onUpgrade(request, socket, head);
       else void fallback.upgrade(request, socket, head);
     });
@@ -185,14 +209,23 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     const path = pathOf(request.url);
     const seen: Seen = {};
     setCommonHeaders(request, response, requestId);
+    const disconnect = (): void => {
+      observer.log?.warn({ requestId, route: seen.route?.path }, 'slow client disconnected');
+      over.abort(clientTooSlow);
+      disconnectSlowClient(response);
+    };
+    response.once('close', () => seen.memory?.[Symbol.dispose]());
+    // Node counts a connection as active while any byte of the response is sent.
+    response.setTimeout(limits.unreadMsMax, () => response.writableLength > 0 && disconnect());
     try {
       if (!isAddressed(request)) throw unknownHost(request.headers.host);
       if (request.method === 'OPTIONS' && response.hasHeader('access-control-allow-origin')) {
         response.writeHead(204).end();
       } else {
-        const reply = await respondTo(request, { path, requestId, over, seen });
+        const reply = await respondTo(request, { path, requestId, over, seen, disconnect });
         await writeResponse(response, reply, {
           isHead: request.method === 'HEAD',
+          memory: seen.memory,
           signal:
             seen.route?.isLong === true
               ? AbortSignal.any([over.signal, stopping.signal])
@@ -228,11 +261,27 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       readonly requestId: string;
       readonly over: AbortController;
       readonly seen: Seen;
+      readonly disconnect: () => void;
     },
   ): Promise<RouteResponse> {
+    const address = request.socket.remoteAddress ?? '';
+    const reject = (): void => options.admit?.({ address, principal: undefined, isRejected: true });
+    if (isReserved(request.socket) && !context.path.startsWith('/health/')) {
+      throw new MillraceError(
+        'RATE_LIMITED',
+        'too many connections: only health checks are served',
+        {
+          details: { retryAfterSeconds: 1 },
+        },
+      );
+    }
     const found = table.find(request.method ?? '', context.path);
-    if (found === undefined) throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
+    if (found === undefined) {
+      reject();
+      throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
+    }
     if ('allow' in found) {
+      reject();
       throw new MillraceError(
         'METHOD_NOT_ALLOWED',
         `${request.method ?? ''} is not allowed for ${context.path}: use ${found.allow.join(', ')}`,
@@ -248,16 +297,21 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       const attributes = { method: route.method, route: route.path, requestId: context.requestId };
       context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
     }
-    const principal = await authenticate(request);
-    const address = request.socket.remoteAddress ?? '';
-    options.admit?.({ address, principal });
+    const principal = await authenticate(request).catch((error: unknown) => {
+      reject();
+      throw error;
+    });
+    const caller = { address, principal };
+    options.admit?.(caller);
     checkAccess(route.access, principal);
     const input = await inputsOf(request, route, params);
-    const { over, requestId, seen } = context;
+    const { over, requestId, seen, disconnect } = context;
+    const memory = readers.open({ key: callerKey(caller), signal: over.signal, disconnect });
+    seen.memory = memory;
     // Commands of the request are children of its span.
     const headers =
       seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
-    const apiRequest = { ...input, headers, principal, requestId, address };
+    const apiRequest = { ...input, headers, principal, requestId, address, memory };
     // A stream also closes when the credentials end or the server stops.
     if (route.isLong === true) {
       return route.handle({

@@ -1,32 +1,65 @@
-// Writes the response of a route: JSON at once, a stream at the pace of the client.
+// Writes the response of a route: JSON at once, a stream at the pace of the client. A client that does not read is
+// disconnected.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { RouteResponse } from '../../platform/modules/route.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import type { ReaderMemory, RouteResponse } from '../../platform/modules/route.ts';
+
+// Created once, because creating an error with its stack for each abort is slow.
+export const clientTooSlow = new MillraceError('CLIENT_TOO_SLOW', 'the client reads too slowly');
+/** A client that continues to read within this time gets the reason. */
+const closeMsMax = 1_000;
+const eventStream = 'text/event-stream';
 
 export async function writeResponse(
   response: ServerResponse,
   reply: RouteResponse,
-  { isHead, signal }: { readonly isHead: boolean; readonly signal: AbortSignal },
+  {
+    isHead,
+    signal,
+    memory,
+  }: {
+    readonly isHead: boolean;
+    readonly signal: AbortSignal;
+    readonly memory: Pick<ReaderMemory, 'hold'> | undefined;
+  },
 ): Promise<void> {
   for (const [name, value] of Object.entries(reply.headers ?? {})) response.setHeader(name, value);
   if ('stream' in reply) {
     response.writeHead(reply.status ?? 200, { 'content-type': reply.contentType });
     if (!isHead) await writeStream(response, reply.stream, signal);
-    response.end();
+    const isCut = signal.reason === clientTooSlow && reply.contentType === eventStream;
+    response.end(isCut ? `event: closed\ndata: {"code":"${clientTooSlow.code}"}\n\n` : undefined);
     return;
   }
-  if (reply.body === undefined) {
+  const text = 'json' in reply ? reply.json : textOf(reply.body);
+  if (text === undefined) {
     response.writeHead(reply.status ?? 204).end();
     return;
   }
-  const text = JSON.stringify(reply.body);
+  memory?.hold(2 * text.length);
   response
     .writeHead(reply.status ?? 200, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),
     })
     .end(isHead ? undefined : text);
+}
+
+function textOf(body: unknown): string | undefined {
+  return body === undefined ? undefined : JSON.stringify(body);
+}
+
+/** Closes the connection of a client that does not read; only a stream of events can say why. */
+export function disconnectSlowClient(response: ServerResponse): void {
+  const isStream = response.getHeader('content-type') === eventStream;
+  if (!isStream) return void response.destroy();
+  const { socket } = response;
+  // The connection must not wait for another request.
+  response.once('finish', () => socket?.destroySoon());
+  const timer = setTimeout(() => response.destroy(), closeMsMax);
+  response.once('close', () => clearTimeout(timer));
 }
 
 async function writeStream(

@@ -11,7 +11,8 @@ import type {
   SocketClient,
   SocketSession,
 } from '../../platform/modules/module-web.ts';
-import { credentialSignals, type Caller } from './http-server.ts';
+import { callerKey, credentialSignals, type Caller } from './http-server.ts';
+import type { ReaderBudget } from './reader-budget.ts';
 import {
   checkAccess,
   isWorker,
@@ -71,7 +72,7 @@ export const wsCloseCodes = {
 } as const;
 
 /** The context of a message: caller, abort signal and request id. */
-export type WsContext = Pick<ApiRequest, 'address' | 'requestId' | 'signal'> & {
+export type WsContext = Pick<ApiRequest, 'address' | 'memory' | 'requestId' | 'signal'> & {
   readonly principal: Principal;
 };
 
@@ -95,6 +96,7 @@ export interface WsConnectionOptions {
   /** Messages of the modules' sockets, by type. */
   readonly messages: ReadonlyMap<string, ModuleMessage>;
   readonly limits: WsLimits;
+  readonly readers: ReaderBudget;
   readonly observer: Observer;
 }
 
@@ -117,7 +119,7 @@ function bytesOf(text: string): Buffer {
 }
 
 export function serveConnection(socket: WebSocket, options: WsConnectionOptions): WsConnection {
-  const { address, authenticate, admit, operations, limits, observer, wire } = options;
+  const { address, authenticate, admit, operations, limits, observer, readers, wire } = options;
   const lifetime = new AbortController();
   const feeds = new Map<string, AbortController>();
   const sessions = new Map<ModuleSocket, SocketSession>();
@@ -127,6 +129,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   let hasPong = true;
   let isStopping = false;
   let isGathering = false;
+  const tooSlow = (): void => closeWith(wsCloseCodes.tooSlow, 'the client reads too slowly');
+  const memoryFor = (principal: Principal | undefined, signal: AbortSignal) =>
+    readers.open({ key: callerKey({ address, principal }), signal, disconnect: tooSlow });
+  let unsentBytes = 0;
+  let unsent: ReturnType<typeof memoryFor> | undefined;
 
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   void closed.then(() => end());
@@ -152,6 +159,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   function end(): void {
     lifetime.abort();
+    unsent?.[Symbol.dispose]();
     clearTimeout(authTimer);
     clearInterval(heartbeat);
     for (const session of sessions.values()) session[Symbol.dispose]?.();
@@ -170,13 +178,14 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   /** Resolves when the message is written, so that a feed never outpaces its client. */
   async function send(message: object | string): Promise<void> {
     if (lifetime.signal.aborted || socket.readyState !== socket.OPEN) return;
-    if (socket.bufferedAmount > limits.unreadBytesMax) {
-      closeWith(wsCloseCodes.tooSlow, 'the client reads too slowly');
-      return;
-    }
+    if (socket.bufferedAmount > limits.unreadBytesMax) return tooSlow();
     const bytes = bytesOf(typeof message === 'string' ? message : JSON.stringify(message));
     gather();
+    unsentBytes += bytes.length;
+    unsent?.hold(unsentBytes);
     await new Promise<void>((resolve) => socket.send(bytes, { binary: false }, () => resolve()));
+    unsentBytes -= bytes.length;
+    unsent?.hold(unsentBytes);
   }
 
   /** Messages of one turn are written together, because a system call costs more than the rest. */
@@ -235,7 +244,9 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
     const context = { principal, address, requestId };
     if (message.type === 'subscribe') return subscribe(message, context);
-    const result = await operations.execute(message, { ...context, signal: lifetime.signal });
+    const { signal } = lifetime;
+    using memory = memoryFor(principal, signal);
+    const result = await operations.execute(message, { ...context, signal, memory });
     await send({ type: 'result', id: message.id, result });
   }
 
@@ -271,6 +282,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   function startSession(principal: Principal): void {
     const { name, scopes, tenant } = principal;
     clearTimeout(authTimer);
+    unsent = memoryFor(principal, lifetime.signal);
     for (const signal of credentialSignals(principal)) {
       const leave = (): void =>
         closeWith(wsCloseCodes.notAuthenticated, 'the credentials have expired or were revoked');
@@ -307,7 +319,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
 
   async function subscribe(
     message: WsMessage['subscribe'],
-    context: Omit<WsContext, 'signal'>,
+    context: Omit<WsContext, 'memory' | 'signal'>,
   ): Promise<void> {
     const { id } = message;
     checkAccess('read', context.principal);
@@ -317,10 +329,12 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     }
     const ending = new AbortController();
     const signal = AbortSignal.any([lifetime.signal, ending.signal]);
+    using opening = new DisposableStack();
+    const memory = opening.use(memoryFor(context.principal, signal));
     feeds.set(id, ending);
     try {
-      const events = await operations.follow(message, { ...context, signal });
-      void forwardEvents(id, events, signal, context.requestId);
+      const events = await operations.follow(message, { ...context, signal, memory });
+      void forwardEvents(id, events, { signal, requestId: context.requestId }, opening.move());
     } catch (error) {
       feeds.delete(id);
       throw error;
@@ -330,20 +344,20 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   async function forwardEvents(
     id: string,
     events: AsyncIterable<SentEvent>,
-    signal: AbortSignal,
-    requestId: string,
+    { signal, requestId }: Pick<WsContext, 'requestId' | 'signal'>,
+    resources: Disposable,
   ): Promise<void> {
     try {
       await send({ type: 'subscribed', id });
-      for await (const { event, data } of events) {
+      for await (const sent of events) {
         if (signal.aborted) break;
-        const content = event === 'event' ? { event: data } : (data as object);
-        await send({ type: event, id, ...content });
+        await send(messageOf(id, sent));
       }
     } catch (error) {
       if (!signal.aborted) await sendError(error, { id }, requestId);
     }
     feeds.delete(id);
+    resources[Symbol.dispose]();
     await send({ type: 'unsubscribed', id });
   }
 
@@ -379,6 +393,11 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       await closed;
     },
   };
+}
+
+function messageOf(id: string, sent: SentEvent): string {
+  if ('json' in sent) return `{"type":"event","id":${JSON.stringify(id)},"event":${sent.json}}`;
+  return JSON.stringify({ type: sent.event, id, ...(sent.data as object) });
 }
 
 function tooMany(reason: string): MillraceError {

@@ -10,6 +10,7 @@ import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
 import type { Caller } from './http-server.ts';
+import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
 import {
@@ -32,6 +33,8 @@ export interface WsServerOptions {
   /** Origins that browsers may connect from, in addition to the origin of the server. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly limits?: Partial<WsLimits> | undefined;
+  /** The memory of messages that clients have not read yet. */
+  readonly readers?: ReaderBudget | undefined;
   readonly observer?: Observer | undefined;
 }
 
@@ -46,7 +49,7 @@ const ids = createIds();
 
 export function createWsServer(options: WsServerOptions): WsServer {
   const { path = '/ws', operations, authenticate, admit, corsOrigins = [] } = options;
-  const { observer = silentObserver, sockets = [] } = options;
+  const { observer = silentObserver, sockets = [], readers = createReaderBudget() } = options;
   const messages = moduleMessages(sockets);
   const limits = { ...wsLimits, ...options.limits };
   const connections = new Set<WsConnection>();
@@ -56,17 +59,22 @@ export function createWsServer(options: WsServerOptions): WsServer {
   async function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     if (isStopping) throw new MillraceError('SERVER_UNAVAILABLE', 'the server is stopping');
     const [requested, search = ''] = request.url?.split('?', 2) ?? [];
+    const address = request.socket.remoteAddress ?? '';
+    const reject = (): void => admit?.({ address, principal: undefined, isRejected: true });
     if (requested !== path) {
+      reject();
       throw new MillraceError(
         'NOT_FOUND',
         `unknown WebSocket path '${requested}': connect to ${path}`,
       );
     }
     checkOrigin(request, corsOrigins);
-    const address = request.socket.remoteAddress ?? '';
     const principal = await authenticate(
       request.headers.authorization ?? bearerOf(new URLSearchParams(search).get('token')),
-    );
+    ).catch((error: unknown) => {
+      reject();
+      throw error;
+    });
     if (principal?.ended?.aborted === true)
       throw notAuthenticated('the credentials have expired or were revoked');
     admit?.({ address, principal });
@@ -86,6 +94,7 @@ export function createWsServer(options: WsServerOptions): WsServer {
         sockets,
         messages,
         limits,
+        readers,
         observer,
       });
       connections.add(connection);

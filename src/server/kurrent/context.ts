@@ -8,6 +8,7 @@ import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
+import type { OpenBatchBytes } from './streams/batch-collector.ts';
 import { RpcError, status } from './rpc-error.ts';
 
 export interface KurrentContext {
@@ -20,6 +21,7 @@ export interface KurrentContext {
   readonly ownerOf: StreamOwner;
   readonly audit: KurrentServerOptions['audit'];
   readonly subscriptions: SubscriptionSlots;
+  readonly openBatchBytes: OpenBatchBytes;
   readonly observer: Observer;
   readonly clock: Clock;
   /** Fires when the server stops. */

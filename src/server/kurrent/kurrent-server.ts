@@ -76,6 +76,8 @@ export interface KurrentLimits {
   readonly callsMax: number;
   /** Events per page of a read from the store. */
   readonly pageEventsMax: number;
+  /** The size in memory of a page; a reader that does not read has up to two of them. */
+  readonly pageBytesMax: number;
   /** Live subscriptions of all clients, including consumers of persistent subscriptions. */
   readonly subscriptionsMax: number;
   /** Running appends per BatchAppend call; further ones stay unread on the connection. */
@@ -84,6 +86,12 @@ export interface KurrentLimits {
   readonly appendBytesInFlightMax: number;
   /** Incomplete batches per BatchAppend call. */
   readonly openBatchesMax: number;
+  /** The size of the incomplete batches per BatchAppend call. */
+  readonly openBatchBytesPerCallMax: number;
+  /** The size of the incomplete batches of all calls. */
+  readonly openBatchBytesMax: number;
+  /** An incomplete batch that gets no chunk for this long is rejected. */
+  readonly openBatchIdleMsMax: number;
   /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
   /** The time until another server takes over the groups of a killed one. */
@@ -108,10 +116,14 @@ export const kurrentLimits: KurrentLimits = {
   callsPerConnectionMax: 1_000,
   callsMax: 20_000,
   pageEventsMax: 200,
+  pageBytesMax: 262_144,
   subscriptionsMax: 10_000,
   appendsInFlightMax: 512,
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
+  openBatchBytesPerCallMax: 16 * 1_048_576,
+  openBatchBytesMax: 64 * 1_048_576,
+  openBatchIdleMsMax: 30_000,
   groupsMax: 1_000,
   groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import * as grpc from '@grpc/grpc-js';
+import { eventually } from '../../testing/assertions.ts';
 import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
 import { newEvents } from '../../testing/conformance/store/fixture.ts';
@@ -127,6 +128,43 @@ test('the number of incomplete batches is limited', async (t) => {
   assert.equal(reply.error?.code, grpc.status.RESOURCE_EXHAUSTED);
   call.cancel();
   await once(call, 'error');
+});
+
+test('the size of incomplete batches is limited for all calls together, and free after a call', async (t) => {
+  const raw = await serve(t, { limits: { openBatchBytesMax: 10_000 } });
+  const open = (bytes: number) => {
+    const call = raw.duplex('BatchAppend');
+    const correlationId = { string: crypto.randomUUID() };
+    call.write({ correlationId, options, proposedMessages: [proposed(bytes)] });
+    return { call, correlationId };
+  };
+  const first = open(6_000);
+  const second = open(6_000);
+  const replies = [first, second].map(({ call }) => once(call, 'data'));
+  const [rejected] = (await Promise.race(replies)) as [{ error?: { code: number } }];
+  assert.equal(rejected.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  for (const { call } of [first, second]) call.cancel();
+  await Promise.all([first, second].map(({ call }) => once(call, 'error')));
+  await eventually('the memory of the cancelled calls is free', async () => {
+    const { call, correlationId } = open(9_000);
+    call.write({ correlationId, proposedMessages: [], isFinal: true });
+    const [reply] = (await once(call, 'data')) as [Record<string, unknown>];
+    call.end();
+    call.resume();
+    await once(call, 'end');
+    return reply['success'] !== undefined;
+  });
+});
+
+test('an incomplete batch that gets no chunk for too long is rejected', async (t) => {
+  const raw = await serve(t, { limits: { openBatchIdleMsMax: 1 } });
+  const call = raw.duplex('BatchAppend');
+  call.write({ correlationId: { string: id }, options, proposedMessages: [proposed(1)] });
+  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
+  assert.equal(reply.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  call.end();
+  call.resume();
+  await once(call, 'end');
 });
 
 test('a batch after its deadline is rejected and not written', async (t) => {

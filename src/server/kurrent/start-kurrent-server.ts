@@ -53,6 +53,7 @@ export async function startKurrentServer(
     ownerOf,
     audit: options.audit,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
+    openBatchBytes: { used: 0 },
     observer,
     clock,
     stopping: stopping.signal,

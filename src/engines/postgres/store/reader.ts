@@ -1,6 +1,7 @@
 // Reads streams and all events up to the safe head, with filters evaluated in the database.
 
 import type { StreamState } from '../../../store/expected-revision.ts';
+import type { PageBound } from '../../../store/page-bound.ts';
 import type { StoredRow } from '../../../store/recorded-event.ts';
 import { visibleRange } from '../../../store/retention.ts';
 import type {
@@ -40,6 +41,12 @@ export function createPostgresReader(
   });
   const columns =
     'e.sequence, s.name, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
+  /** Ends the page of `sql` with the row that reaches the size; the last column is the size so far. */
+  const withinBytes = (sql: string, order: 'asc' | 'desc', bytesMax: string): string =>
+    `select * from (select p.*, sum(2 * (octet_length(p.payload) + octet_length(p.meta)))
+       over (order by p.sequence ${order} rows unbounded preceding) as bytes from (${sql}) p) b
+     where b.bytes - 2 * (octet_length(b.payload) + octet_length(b.meta)) < ${bytesMax}::bigint
+     order by b.sequence ${order}`;
   const source = `${at}.events e join ${at}.streams s on s.id = e.stream_id`;
   const conditions = `($3::integer[] is null or e.type_id = any($3)) and ($4::integer is null or e.category_id = $4)
     and ($5::integer is null or e.tenant_id = $5)`;
@@ -51,26 +58,42 @@ export function createPostgresReader(
   const inOrder = (order: 'asc' | 'desc') => ({
     stream: prepared(
       `stream ${order}`,
-      `select ${columns} from ${source} where e.stream_id = $1 and e.revision between $2 and $3
-       and e.recorded_at_ms > $4 order by e.revision ${order} limit $5`,
+      withinBytes(
+        `select ${columns} from ${source} where e.stream_id = $1 and e.revision between $2 and $3
+         and e.recorded_at_ms > $4 order by e.revision ${order} limit $5`,
+        order,
+        '$6',
+      ),
     ),
     plain: prepared(
       `all ${order}`,
-      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2
-       order by e.sequence ${order} limit $3`,
+      withinBytes(
+        `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2
+         order by e.sequence ${order} limit $3`,
+        order,
+        '$4',
+      ),
     ),
     scanned: prepared(
       `scan ${order}`,
-      `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2 and ${conditions}
-       order by e.sequence ${order} limit $6`,
+      withinBytes(
+        `select ${columns} from ${source} where e.sequence > $1 and e.sequence <= $2 and ${conditions}
+         order by e.sequence ${order} limit $6`,
+        order,
+        '$7',
+      ),
     ),
     merged: prepared(
       `merge ${order}`,
-      `select ${columns} from unnest($3::integer[]) t(id) cross join lateral (
-         select * from ${at}.events x where x.type_id = t.id and x.sequence > $1 and x.sequence <= $2
-           and ($4::integer is null or x.category_id = $4) and ($5::integer is null or x.tenant_id = $5)
-         order by x.sequence ${order} limit $6
-       ) e join ${at}.streams s on s.id = e.stream_id order by e.sequence ${order} limit $6`,
+      withinBytes(
+        `select ${columns} from unnest($3::integer[]) t(id) cross join lateral (
+           select * from ${at}.events x where x.type_id = t.id and x.sequence > $1 and x.sequence <= $2
+             and ($4::integer is null or x.category_id = $4) and ($5::integer is null or x.tenant_id = $5)
+           order by x.sequence ${order} limit $6
+         ) e join ${at}.streams s on s.id = e.stream_id order by e.sequence ${order} limit $6`,
+        order,
+        '$7',
+      ),
     ),
   });
   const statements = { forwards: inOrder('asc'), backwards: inOrder('desc') };
@@ -80,8 +103,12 @@ export function createPostgresReader(
   );
   const newSql = prepared(
     'new',
-    `select sequence, stream, revision, event_id, type_id, recorded_at_ms, payload, meta, head
-     from ${at}.read_new($1, $2, $3)`,
+    // Without new events the function returns one row of nulls, whose size is null.
+    `select sequence, stream, revision, event_id, type_id, recorded_at_ms, payload, meta, head, bytes from (
+       select n.*, sum(2 * (octet_length(n.payload) + octet_length(n.meta)))
+         over (order by n.sequence rows unbounded preceding) as bytes from ${at}.read_new($1, $2, $3) n
+     ) b where b.bytes is null or b.bytes - 2 * (octet_length(b.payload) + octet_length(b.meta)) < $4::bigint
+     order by b.sequence`,
   );
   const safeHeadSql = prepared('head', `select head, in_flight from ${at}.safe_head($1)`);
   /** The last known safe head, which only grows. It saves queries while a reader catches up. */
@@ -109,9 +136,10 @@ export function createPostgresReader(
 
   async function readStream(query: StreamQuery): Promise<StreamPage> {
     const [found] = await connection.query(state, [query.stream]);
-    if (found === undefined) return { state: undefined, rows: [] };
+    if (found === undefined) return { state: undefined, rows: [], end: true };
     const [id, revision, truncateBefore, maxCount, maxAge, tombstoned, hasMetadata] = found;
-    if (Number(revision) < 0 && hasMetadata !== true) return { state: undefined, rows: [] };
+    if (Number(revision) < 0 && hasMetadata !== true)
+      return { state: undefined, rows: [], end: true };
     const streamState: StreamState = {
       revision: Number(revision),
       truncateBefore: Number(truncateBefore),
@@ -120,12 +148,13 @@ export function createPostgresReader(
       tombstoned: tombstoned === true,
     };
     const range = visibleRange(query, streamState);
-    if (range === undefined) return { state: streamState, rows: [] };
+    if (range === undefined) return { state: streamState, rows: [], end: true };
     const sql = statements[query.direction].stream;
     const { low, high, recordedAfterMs } = range;
-    const rows = await connection.query(sql, [id, low, high, recordedAfterMs, query.limit]);
+    const values = [id, low, high, recordedAfterMs, query.limit, query.bytesMax];
+    const rows = await connection.query(sql, values);
     await ensureTypes(rows);
-    return { state: streamState, rows: rows.map(toRow) };
+    return { state: streamState, rows: rows.map(toRow), end: !isFull(rows, query) };
   }
 
   /** Loads types that other processes added, when their first event is read. */
@@ -152,19 +181,19 @@ export function createPostgresReader(
     return { ...rest, rows: [...first.rows, ...rest.rows] };
   }
 
-  async function readNew({ after, limit }: AllQuery): Promise<AllPage> {
-    const found = await connection.query(newSql, [lock, after, limit]);
+  async function readNew({ after, limit, bytesMax }: AllQuery): Promise<AllPage> {
+    const found = await connection.query(newSql, [lock, after, limit, bytesMax]);
     const head = Number(found[0]?.[8] ?? 0);
     knownHead = Math.max(knownHead, head);
     const rows = found.filter(([sequence]) => sequence !== null);
     await ensureTypes(rows);
-    const isFull = rows.length === limit;
-    const considered = isFull ? Number(rows.at(-1)?.[0]) : Math.max(head, after);
-    return { rows: rows.map(toRow), considered, end: !isFull };
+    const full = isFull(rows, { limit, bytesMax });
+    const considered = full ? Number(rows.at(-1)?.[0]) : Math.max(head, after);
+    return { rows: rows.map(toRow), considered, end: !full };
   }
 
   async function readUpTo(query: AllQuery, head: number): Promise<AllPage> {
-    const { direction, after, limit, filter } = query;
+    const { direction, after, limit, bytesMax, filter } = query;
     const forwards = direction === 'forwards';
     const low = forwards ? after : 0;
     const high = forwards ? head : Math.min(head, after - 1);
@@ -176,16 +205,16 @@ export function createPostgresReader(
     const wanted = await wantedTypes(filter.type, category);
     const sql = statements[direction];
     if (wanted === null && category === null && tenant === null && filter.stream === undefined) {
-      const rows = await connection.query(sql.plain, [low, high, limit]);
+      const rows = await connection.query(sql.plain, [low, high, limit, bytesMax]);
       await ensureTypes(rows);
-      return pageOf(query, rows, rows, { low, high, full: rows.length === limit });
+      return pageOf(query, rows, rows, { low, high, full: isFull(rows, query) });
     }
     const isMerged = wanted !== null && wanted.length <= mergedTypesMax && tenant === null;
     // A page covers the whole window, unless the limit is reached earlier.
     const span = isMerged ? Number.POSITIVE_INFINITY : scanWindow;
     const from = forwards ? low : Math.max(low, high - span);
     const to = forwards ? Math.min(high, low + span) : high;
-    const values = [from, to, wanted, category, tenant, limit];
+    const values = [from, to, wanted, category, tenant, limit, bytesMax];
     const rows = await connection.query(isMerged ? sql.merged : sql.scanned, values);
     await ensureTypes(rows);
     const { stream: accepts } = filter;
@@ -193,7 +222,7 @@ export function createPostgresReader(
     const page = pageOf(query, rows, matching, {
       low: from,
       high: to,
-      full: rows.length === limit,
+      full: isFull(rows, query),
     });
     const reachedEnd = forwards ? page.considered >= high : page.considered <= low;
     return { ...page, end: page.end && reachedEnd };
@@ -239,6 +268,11 @@ export function createPostgresReader(
     },
     safeHead,
   };
+}
+
+/** The last column of a row is the size of the page so far. */
+function isFull(rows: readonly Row[], { limit, bytesMax }: PageBound): boolean {
+  return rows.length >= limit || Number(rows.at(-1)?.at(-1) ?? 0) >= bytesMax;
 }
 
 function isOpen({ type, category, tenant, stream }: RowFilter): boolean {

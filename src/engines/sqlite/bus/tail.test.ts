@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { nextTurn } from '../../../foundation/async/next-turn.ts';
 import { createBusTail } from './tail.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const entry = (subject: string, id: string) => ({ subject, id, data: bytes(id) });
@@ -62,4 +68,18 @@ test('keeps a bounded number of messages and bytes, and none after clear()', () 
   assert.equal(tail.read('a', { after: 9, limit: 10 })?.entries.length, 1);
   tail.clear();
   assert.equal(tail.read('a', { after: 9, limit: 10 }), undefined);
+});
+
+test('an evicted message leaves the memory', async () => {
+  const tail = createBusTail({ entriesMax: 100, bytesMax: 150_000 });
+  const evicted: WeakRef<Uint8Array>[] = [];
+  for (let sequence = 1; sequence <= 6; sequence += 1) {
+    const data = new Uint8Array(100_000);
+    tail.add([{ subject: 'a', id: String(sequence), data }], [stored(sequence)], at);
+    evicted.push(new WeakRef(data));
+  }
+  // The references of this turn keep their messages alive.
+  await nextTurn();
+  collectGarbage();
+  assert.equal(evicted.filter((each) => each.deref() !== undefined).length, 1);
 });

@@ -31,24 +31,22 @@ export function createBusTail(
 ): BusTail {
   /** The messages in memory; their sequences are consecutive, because SQLite assigns them across all processes. */
   let known: StoredEntry[] = [];
-  let first = 0;
   let bytes = 0;
   let last = 0;
 
   function clear(): void {
     known = [];
-    first = 0;
     bytes = 0;
   }
 
   function makeRoom(): void {
-    while (known.length - first > limits.entriesMax || bytes > limits.bytesMax) {
-      bytes -= known[first]?.data.length ?? 0;
-      first += 1;
+    let evicted = 0;
+    while (known.length - evicted > limits.entriesMax || bytes > limits.bytesMax) {
+      bytes -= known[evicted]?.data.length ?? 0;
+      evicted += 1;
     }
-    if (first < limits.entriesMax) return;
-    known = known.slice(first);
-    first = 0;
+    // An evicted message that stays in the array stays in memory.
+    if (evicted > 0) known = known.slice(evicted);
   }
 
   return {
@@ -69,7 +67,7 @@ export function createBusTail(
     },
     read(pattern, { after, limit }) {
       // After the last known message, only the file knows whether other processes have written since.
-      if (after >= last || after < last - (known.length - first)) return undefined;
+      if (after >= last || after < last - known.length) return undefined;
       const entries: StoredEntry[] = [];
       for (let at = known.length - (last - after); at < known.length; at += 1) {
         const entry = known[at] as StoredEntry;

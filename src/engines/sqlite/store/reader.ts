@@ -2,6 +2,7 @@
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { StreamState } from '../../../store/expected-revision.ts';
+import { createPageMeter, type PageBound } from '../../../store/page-bound.ts';
 import type { StoredRow } from '../../../store/recorded-event.ts';
 import { visibleRange } from '../../../store/retention.ts';
 import type {
@@ -29,6 +30,11 @@ export interface SqliteReader {
   close(): void;
 }
 
+interface SizedQuery {
+  readonly rows: StatementSync;
+  readonly size: StatementSync;
+}
+
 interface KnownType {
   readonly name: string;
   readonly categories: Set<number>;
@@ -44,6 +50,7 @@ const ownColumns =
   'e.sequence, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
 const columns = `${ownColumns}, s.name, e.category_id, e.tenant_id`;
 const from = 'from events e join streams s on s.id = e.stream_id';
+const bytes = 'octet_length(e.payload) + octet_length(e.meta)';
 
 type OwnCells = [
   sequence: number,
@@ -70,13 +77,24 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const selectState = prepare(
     'select id, revision, truncate_before, max_count, max_age_s, tombstoned from streams where name = ?',
   );
+  /** A query for rows, and one for their size. */
+  const sized = (selected: string, rest: string, source = 'from events e'): SizedQuery => ({
+    rows: cells(`select ${selected} ${source} ${rest}`),
+    size: cells(
+      `select coalesce(sum(bytes), 0) from (select ${bytes} as bytes from events e ${rest})`,
+    ),
+  });
   const inOrder = (order: 'asc' | 'desc', isAfter: '>' | '<') => ({
-    stream: cells(
-      `select ${ownColumns} from events e where e.stream_id = ? and e.revision between ? and ?
+    stream: sized(
+      ownColumns,
+      `where e.stream_id = ? and e.revision between ? and ?
        and e.recorded_at_ms > ? order by e.revision ${order} limit ?`,
     ),
-    all: cells(
-      `select ${columns} ${from} where e.sequence ${isAfter} ? order by e.sequence ${order} limit ?`,
+    all: sized(columns, `where e.sequence ${isAfter} ? order by e.sequence ${order} limit ?`, from),
+    bySequences: sized(
+      columns,
+      `where e.sequence in (select value from json_each(?)) order by e.sequence ${order}`,
+      from,
     ),
     type: cells(
       `select sequence from events indexed by events_by_type
@@ -84,9 +102,6 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     ),
   });
   const statements = { forwards: inOrder('asc', '>'), backwards: inOrder('desc', '<') };
-  const bySequences = cells(
-    `select ${columns} ${from} where e.sequence in (select value from json_each(?)) order by e.sequence`,
-  );
   const byId = cells(
     `select ${columns} from streams s join event_ids i on i.stream_id = s.id and i.event_id = ?2
        join events e on e.stream_id = s.id and e.revision = i.revision where s.name = ?1
@@ -155,15 +170,22 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
 
   function readStream(query: StreamQuery): StreamPage {
     const found = selectState.get(query.stream);
-    if (found === undefined) return { state: undefined, rows: [] };
+    if (found === undefined) return { state: undefined, rows: [], end: true };
     const state = toStreamState(found);
     const range = visibleRange(query, state);
-    if (range === undefined) return { state, rows: [] };
+    if (range === undefined) return { state, rows: [], end: true };
     refreshTypes();
     const { low, high, recordedAfterMs } = range;
     const values = [Number(found['id']), low, high, recordedAfterMs, query.limit];
-    const rows = statements[query.direction].stream.all(...values) as unknown as OwnCells[];
-    return { state, rows: rows.map((row) => toRow(row, query.stream)) };
+    const { stream } = statements[query.direction];
+    const rows: StoredRow[] = [];
+    const isLast = createPageMeter(query);
+    for (const cellsOfRow of fetch<OwnCells>(stream, values, query)) {
+      const row = toRow(cellsOfRow, query.stream);
+      rows.push(row);
+      if (isLast(row)) return { state, rows, end: false };
+    }
+    return { state, rows, end: true };
   }
 
   function readAll(query: AllQuery): AllPage {
@@ -172,44 +194,42 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     const wanted = wantedTypes(filter);
     const needsRowTest =
       filter.category !== undefined || filter.tenant !== undefined || filter.stream !== undefined;
-    if (wanted === 'all' && !needsRowTest) return readPlain(query);
+    if (wanted === 'all' && !needsRowTest) return readScanned(query, undefined);
     const accepts = rowTest(filter, wanted);
     if (wanted !== 'all' && wanted.size <= mergedTypesMax)
       return readMerged(query, wanted, accepts);
     return readScanned(query, accepts);
   }
 
-  function readPlain({ direction, after, limit }: AllQuery): AllPage {
-    const rows = scan(direction, after, limit);
-    const end = rows.length < limit;
-    return { rows: rows.map(toNamedRow), considered: rows.at(-1)?.[0] ?? after, end };
-  }
-
-  function readScanned({ direction, after, limit }: AllQuery, accepts: RowTest): AllPage {
+  function readScanned(query: AllQuery, accepts: RowTest | undefined): AllPage {
+    const { all } = statements[query.direction];
+    const window = accepts === undefined ? query.limit : scanWindow;
     const rows: StoredRow[] = [];
-    let considered = after;
+    const isLast = createPageMeter(query);
+    let considered = query.after;
     let scanned = 0;
-    while (scanned < scanWindow) {
-      const batch = scan(direction, considered, Math.min(1_000, scanWindow - scanned));
-      scanned += batch.length;
-      for (const row of batch) {
-        considered = row[0];
-        if (accepts(row)) rows.push(toNamedRow(row));
-        if (rows.length === limit) return { rows, considered, end: false };
+    while (scanned < window) {
+      const count = Math.min(1_000, window - scanned);
+      let found = 0;
+      for (const cellsOfRow of fetch<Cells>(all, [considered, count], query)) {
+        found += 1;
+        [considered] = cellsOfRow;
+        if (accepts?.(cellsOfRow) === false) continue;
+        const row = toNamedRow(cellsOfRow);
+        rows.push(row);
+        if (isLast(row)) return { rows, considered, end: false };
       }
-      if (batch.length < 1_000) return { rows, considered, end: scanned < scanWindow };
+      scanned += found;
+      if (found < count) return { rows, considered, end: true };
     }
     return { rows, considered, end: false };
   }
 
-  function readMerged(
-    { direction, after, limit }: AllQuery,
-    wanted: ReadonlySet<number>,
-    accepts: RowTest,
-  ): AllPage {
+  function readMerged(query: AllQuery, wanted: ReadonlySet<number>, accepts: RowTest): AllPage {
+    const { direction, after, limit } = query;
     const forwards = direction === 'forwards';
     const limitOfAll = Math.max(limit, 1);
-    const { type: statement } = statements[direction];
+    const { type: statement, bySequences } = statements[direction];
     const end = forwards ? head() : 0;
     const sequences: number[] = [];
     for (const typeId of wanted) {
@@ -219,17 +239,29 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     }
     sequences.sort((a, b) => (forwards ? a - b : b - a));
     const page = sequences.slice(0, limitOfAll);
-    const fetched = bySequences.all(JSON.stringify(page)) as unknown as Cells[];
-    if (!forwards) fetched.reverse();
-    const rows = fetched.filter(accepts).map(toNamedRow);
+    const rows: StoredRow[] = [];
+    const isFull = createPageMeter({ ...query, limit: Number.POSITIVE_INFINITY });
+    for (const cellsOfRow of fetch<Cells>(bySequences, [JSON.stringify(page)], query)) {
+      if (!accepts(cellsOfRow)) continue;
+      const row = toNamedRow(cellsOfRow);
+      rows.push(row);
+      if (isFull(row)) return { rows, considered: row.sequence, end: false };
+    }
     // Fewer rows than the limit: the read has reached the head.
     const isEnd = sequences.length < limitOfAll;
     const considered = isEnd ? (forwards ? Math.max(after, end) : 0) : (page.at(-1) ?? after);
     return { rows, considered, end: isEnd };
   }
 
-  function scan(direction: AllQuery['direction'], after: number, limit: number): Cells[] {
-    return statements[direction].all.all(after, limit) as unknown as Cells[];
+  /** Fetches small rows together, which is twice as fast, and large rows one at a time. */
+  function fetch<Row>(
+    { rows, size }: SizedQuery,
+    values: readonly (number | string)[],
+    { bytesMax }: PageBound,
+  ): Iterable<Row> {
+    const [total = 0] = size.get(...values) as unknown as [number];
+    if (total <= bytesMax) return rows.all(...values) as unknown as Row[];
+    return rows.iterate(...values) as unknown as Iterable<Row>;
   }
 
   type RowTest = (row: Cells) => boolean;

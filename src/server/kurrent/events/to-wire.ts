@@ -34,13 +34,6 @@ export function toWireEvent(read: ReadEvent, options: ToWireOptions): WireReadEv
   };
 }
 
-/** The approximate size of an event. */
-export function wireBytes({ event, link }: WireReadEvent): number {
-  const bytes = (each: WireRecordedEvent | undefined): number =>
-    each === undefined ? 0 : each.data.length + each.customMetadata.length;
-  return bytes(event) + bytes(link);
-}
-
 function toWire(event: RecordedEvent, { structuredIds }: ToWireOptions): WireRecordedEvent {
   const { data, metadata, isJson } = contentOf(event);
   const position = toSequence(event.position);

@@ -46,7 +46,7 @@ export function createGroupFeed(
   ): Promise<readonly ReadEvent[]> => {
     if (index !== undefined) return asLinks(events, source, settings.resolveLinks);
     if (!settings.resolveLinks) return events.map((event) => ({ event }));
-    return resolveLinks(store, events, { mayRead, signal });
+    return Array.fromAsync(resolveLinks(store, events, { mayRead, signal }));
   };
 
   const toMessage = (read: ReadEvent, recorded: RecordedEvent): Message<ReadEvent> => {

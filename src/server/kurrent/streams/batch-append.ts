@@ -31,7 +31,9 @@ export async function batchAppend(
   { identity }: CallInfo,
 ): Promise<void> {
   const { limits, clock, protocol } = context;
-  const collector = createBatchCollector(limits);
+  const collector = createBatchCollector(limits, context.openBatchBytes);
+  const left = new AbortController();
+  let isExpiring = false;
   let inFlight = 0;
   let bytesInFlight = 0;
   let drained: (() => void) | undefined;
@@ -99,10 +101,26 @@ export async function batchAppend(
     }
   };
 
+  /** Runs while there are incomplete batches. */
+  const expireBatches = async (): Promise<void> => {
+    isExpiring = true;
+    try {
+      while (collector.size > 0) {
+        await clock.sleep(limits.openBatchIdleMsMax, left.signal);
+        for (const rejected of collector.expire(clock.now())) onCollected(rejected);
+      }
+    } catch (error) {
+      if (!left.signal.aborted) throw error;
+    } finally {
+      isExpiring = false;
+    }
+  };
+
   const broken = new Promise<never>((_resolve, reject) => {
     requests.listen((request) => {
       try {
         onCollected(collector.add(request, clock.now()));
+        if (collector.size > 0 && !isExpiring) expireBatches().catch(reject);
       } catch (error) {
         reject(error instanceof Error ? error : new Error(String(error)));
       }
@@ -114,6 +132,8 @@ export async function batchAppend(
     if (context.stopping.aborted) throw shuttingDown();
   } finally {
     requests.pause();
+    left.abort();
+    collector.clear();
     // Running appends complete and get their replies after the last request.
     if (inFlight > 0) await new Promise<void>((resolve) => (drained = resolve));
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WireBatchRequest } from '../protocol/streams-messages.ts';
-import { RpcError } from '../rpc-error.ts';
+import { RpcError, status } from '../rpc-error.ts';
 import { createBatchCollector } from './batch-collector.ts';
 
 const id = (last: number): { string: string } => ({
@@ -29,10 +29,18 @@ function chunk(
 }
 
 const options = { streamIdentifier: { streamName: Buffer.from('a-1') }, any: {} };
-const limits = { appendBytesMax: 100, openBatchesMax: 2 };
+const limits = {
+  appendBytesMax: 100,
+  openBatchesMax: 2,
+  openBatchBytesPerCallMax: 1_000,
+  openBatchBytesMax: 1_000,
+  openBatchIdleMsMax: 30_000,
+};
+const collectorOf = (more: Partial<typeof limits> = {}, ofAllCalls = { used: 0 }) =>
+  createBatchCollector({ ...limits, ...more }, ofAllCalls);
 
 test('chunks of several batches interleave, and each batch is complete with its last chunk', () => {
-  const collector = createBatchCollector(limits);
+  const collector = collectorOf();
   assert.equal(collector.add(chunk(1, { options }), 0).kind, 'open');
   assert.equal(collector.add(chunk(2, { options }), 0).kind, 'open');
   assert.equal(collector.add(chunk(1), 0).kind, 'open');
@@ -44,7 +52,7 @@ test('chunks of several batches interleave, and each batch is complete with its 
 });
 
 test('a too large batch is rejected once, and its later chunks are ignored', () => {
-  const collector = createBatchCollector(limits);
+  const collector = collectorOf();
   collector.add(chunk(1, { options, bytes: 60 }), 0);
   const rejected = collector.add(chunk(1, { bytes: 60 }), 0);
   assert.ok(rejected.kind === 'rejected' && rejected.error instanceof RpcError);
@@ -56,7 +64,7 @@ test('a too large batch is rejected once, and its later chunks are ignored', () 
 });
 
 test('a batch without options, and batches beyond the maximum, are rejected', () => {
-  const collector = createBatchCollector(limits);
+  const collector = collectorOf();
   assert.equal(collector.add(chunk(1), 0).kind, 'rejected');
   collector.add(chunk(2, { options }), 0);
   collector.add(chunk(3, { options }), 0);
@@ -65,7 +73,7 @@ test('a batch without options, and batches beyond the maximum, are rejected', ()
 
 test('a deadline is a time or a duration', () => {
   const deadline = (more: object): number | undefined => {
-    const collected = createBatchCollector(limits).add(
+    const collected = collectorOf().add(
       chunk(1, { options: { ...options, ...more }, isFinal: true }),
       5_000,
     );
@@ -74,4 +82,42 @@ test('a deadline is a time or a duration', () => {
   assert.equal(deadline({}), undefined);
   assert.equal(deadline({ deadlineAt: { seconds: 7, nanos: 500_000_000 } }), 7_500);
   assert.equal(deadline({ deadlineIn: { seconds: 2, nanos: 1_000_000 } }), 7_001);
+});
+
+test('incomplete batches are limited in bytes per call and for all calls', () => {
+  const used = { used: 0 };
+  const bounds = { openBatchBytesPerCallMax: 60, openBatchBytesMax: 100, openBatchesMax: 9 };
+  const first = collectorOf(bounds, used);
+  const second = collectorOf(bounds, used);
+  const size = (last: number): Partial<WireBatchRequest> & { bytes: number } => ({
+    options,
+    bytes: last,
+  });
+  assert.equal(first.add(chunk(1, size(50)), 0).kind, 'open');
+  const rejected = first.add(chunk(2, size(50)), 0);
+  assert.ok(rejected.kind === 'rejected' && rejected.error instanceof RpcError);
+  assert.equal(rejected.error.parts.status, status.resourceExhausted);
+  assert.equal(second.add(chunk(3, size(40)), 0).kind, 'open');
+  assert.equal(second.add(chunk(4, size(30)), 0).kind, 'rejected');
+  const { used: before } = used;
+  assert.equal(first.add(chunk(1, { isFinal: true }), 0).kind, 'complete');
+  assert.ok(used.used < before - 50, 'a complete batch is not counted');
+  second.clear();
+  assert.equal(used.used, 0);
+});
+
+test('a batch that gets no chunk for too long is rejected, and its memory is free', () => {
+  const used = { used: 0 };
+  const collector = collectorOf({}, used);
+  collector.add(chunk(1, { options }), 0);
+  collector.add(chunk(2, { options }), 0);
+  collector.add(chunk(2), 20_000);
+  const rejected = collector.expire(30_000);
+  assert.deepEqual(
+    rejected.map(({ request }) => request.correlationId),
+    [id(1)],
+  );
+  assert.equal(collector.size, 1);
+  assert.deepEqual(collector.expire(50_000).length, 1);
+  assert.deepEqual([collector.size, used.used], [0, 0]);
 });

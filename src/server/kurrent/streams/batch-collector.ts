@@ -1,7 +1,8 @@
-// Collects the interleaved chunks of BatchAppend into batches, and rejects batches that are too large or have no start.
-// Pure.
+// Collects the interleaved chunks of BatchAppend into batches, and rejects batches that are too large, have no start or
+// receive no chunks. Pure.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import type { KurrentLimits } from '../kurrent-server.ts';
 import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import type { WireTime } from '../protocol/shared-messages.ts';
@@ -22,11 +23,29 @@ export interface Batch {
   readonly deadlineMs: number | undefined;
 }
 
+export interface RejectedBatch {
+  readonly kind: 'rejected';
+  readonly request: WireBatchRequest;
+  readonly error: unknown;
+}
+
 export type Collected =
   /** Incomplete, or rejected before. */
-  | { readonly kind: 'open' }
-  | { readonly kind: 'complete'; readonly batch: Batch }
-  | { readonly kind: 'rejected'; readonly request: WireBatchRequest; readonly error: unknown };
+  { readonly kind: 'open' } | { readonly kind: 'complete'; readonly batch: Batch } | RejectedBatch;
+
+/** The size of the incomplete batches of all calls. */
+export interface OpenBatchBytes {
+  used: number;
+}
+
+export interface BatchCollector {
+  add(request: WireBatchRequest, nowMs: number): Collected;
+  /** Rejects the batches that were idle for too long. */
+  expire(nowMs: number): readonly RejectedBatch[];
+  /** Drops all incomplete batches. */
+  clear(): void;
+  readonly size: number;
+}
 
 interface OpenBatch {
   readonly request: WireBatchRequest;
@@ -35,25 +54,66 @@ interface OpenBatch {
   readonly events: ForeignEvent[];
   readonly deadlineMs: number | undefined;
   bytes: number;
+  activeAtMs: number;
   isRejected: boolean;
 }
 
-export function createBatchCollector(limits: {
-  readonly appendBytesMax: number;
-  readonly openBatchesMax: number;
-}): { add(request: WireBatchRequest, nowMs: number): Collected; readonly size: number } {
+export function createBatchCollector(
+  limits: Pick<
+    KurrentLimits,
+    | 'appendBytesMax'
+    | 'openBatchBytesMax'
+    | 'openBatchBytesPerCallMax'
+    | 'openBatchesMax'
+    | 'openBatchIdleMsMax'
+  >,
+  ofAllCalls: OpenBatchBytes,
+): BatchCollector {
   const open = new Map<string, OpenBatch>();
+  let ofCall = 0;
+
+  const charge = (bytes: number): void => {
+    ofCall += bytes;
+    ofAllCalls.used += bytes;
+  };
+
+  /** Releases the memory of a batch; later chunks are ignored while it is open. */
+  const release = (batch: OpenBatch): void => {
+    charge(-batch.bytes);
+    batch.bytes = 0;
+    batch.isRejected = true;
+  };
+
+  const checkRoom = (): void => {
+    const { openBatchBytesPerCallMax: callMax, openBatchBytesMax: allMax } = limits;
+    if (ofCall > callMax) throw exhausted(`incomplete batches of a call: at most ${callMax} bytes`);
+    if (ofAllCalls.used > allMax) throw exhausted('too many incomplete batches on this server');
+  };
+
+  const take = (batch: OpenBatch, { proposedMessages, isFinal }: WireBatchRequest): void => {
+    for (const proposed of proposedMessages) {
+      const event = readProposed(proposed);
+      const bytes = bytesOf(event);
+      batch.bytes += bytes;
+      charge(bytes);
+      if (batch.bytes > limits.appendBytesMax) throw appendTooLarge(limits.appendBytesMax);
+      batch.events.push(event);
+    }
+    if (!isFinal) checkRoom();
+  };
 
   const begin = (request: WireBatchRequest, nowMs: number): OpenBatch => {
     const { options } = request;
     if (options === undefined) throw badRequest('the first chunk of a batch must have options');
     return {
-      request,
+      // The first chunk also has events, which a rejected batch must not keep.
+      request: { ...request, proposedMessages: [] },
       stream: streamNameOf(options.streamIdentifier),
       expected: expectedOf(options, options.streamPosition),
       events: [],
       deadlineMs: deadlineOf(options, nowMs),
       bytes: 0,
+      activeAtMs: nowMs,
       isRejected: false,
     };
   };
@@ -69,16 +129,16 @@ export function createBatchCollector(limits: {
       try {
         if (batch === undefined) {
           if (open.size >= limits.openBatchesMax) {
-            throw new RpcError('too many incomplete batches', { status: status.resourceExhausted });
+            throw exhausted('too many incomplete batches');
           }
           batch = begin(request, nowMs);
           if (!request.isFinal) open.set(id, batch);
         }
-        if (!batch.isRejected) take(batch, request, limits.appendBytesMax);
+        batch.activeAtMs = nowMs;
+        if (!batch.isRejected) take(batch, request);
       } catch (error) {
         if (batch !== undefined) {
-          // Later chunks of this batch are ignored.
-          batch.isRejected = true;
+          release(batch);
           batch.events.length = 0;
         }
         if (request.isFinal) open.delete(id);
@@ -86,18 +146,32 @@ export function createBatchCollector(limits: {
       }
       if (!request.isFinal) return { kind: 'open' };
       open.delete(id);
-      return batch.isRejected ? { kind: 'open' } : { kind: 'complete', batch };
+      if (batch.isRejected) return { kind: 'open' };
+      const complete = { ...batch };
+      release(batch);
+      return { kind: 'complete', batch: complete };
+    },
+    expire(nowMs) {
+      const rejected: RejectedBatch[] = [];
+      for (const [id, batch] of open) {
+        if (batch.activeAtMs + limits.openBatchIdleMsMax > nowMs) continue;
+        open.delete(id);
+        if (batch.isRejected) continue;
+        release(batch);
+        const error = exhausted(`no chunk of the batch within ${limits.openBatchIdleMsMax} ms`);
+        rejected.push({ kind: 'rejected', request: batch.request, error });
+      }
+      return rejected;
+    },
+    clear() {
+      for (const batch of open.values()) release(batch);
+      open.clear();
     },
   };
 }
 
-function take(batch: OpenBatch, request: WireBatchRequest, appendBytesMax: number): void {
-  for (const proposed of request.proposedMessages) {
-    const event = readProposed(proposed);
-    batch.bytes += bytesOf(event);
-    if (batch.bytes > appendBytesMax) throw appendTooLarge(appendBytesMax);
-    batch.events.push(event);
-  }
+function exhausted(message: string): RpcError {
+  return new RpcError(message, { status: status.resourceExhausted });
 }
 
 function deadlineOf(

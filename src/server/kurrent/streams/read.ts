@@ -3,16 +3,15 @@
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { CallInfo, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
-import { toWireEvent, wireBytes } from '../events/to-wire.ts';
+import { toWireEvent } from '../events/to-wire.ts';
 import type { WireReadRequest, WireReadResponse } from '../protocol/streams-messages.ts';
 import { metadataView } from './metadata-events.ts';
-import { createPageSize, type PageSize } from './page-size.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
 import { toReadEvents } from './resolve-links.ts';
 import { wireStream } from './stream-name.ts';
 import { subscribe } from './subscribe.ts';
-import type { EventReader, EventStore } from '../../../store/event-store.ts';
-import { toPosition, toSequence } from '../../../store/position.ts';
+import type { EventReader, EventStore, ReadOptions } from '../../../store/event-store.ts';
+import { toPosition } from '../../../store/position.ts';
 
 export async function read(
   context: KurrentContext,
@@ -29,10 +28,11 @@ export async function read(
   const first = plan.source.kind === 'stream' && plan.direction === 'forwards' ? plan.from : 0;
   let last: RecordedEvent | undefined;
   let count = 0;
-  const size = createPageSize(context.limits.pageEventsMax);
   const keep = plan.source.kind === 'stream' ? undefined : context.access.visible(info.identity);
   const { signal } = info;
-  for await (const page of readPages(context.store, plan, size, { signal, keep })) {
+  const { pageEventsMax: pageSize, pageBytesMax: pageBytes } = context.limits;
+  const options = { signal, keep, pageSize, pageBytes };
+  for await (const page of readPages(context.store, plan, options)) {
     const [head] = page;
     if (last === undefined && head !== undefined && isTruncated(head, plan, first)) {
       await send({ firstStreamPosition: head.revision });
@@ -40,14 +40,10 @@ export async function read(
     last = page.at(-1);
     count += page.length;
     const events = toReadEvents(context, plan, shown === undefined ? page : page.map(shown), info);
-    let bytes = 0;
-    for (const each of events instanceof Promise ? await events : events) {
-      const event = toWireEvent(each, plan);
-      bytes += wireBytes(event);
-      const full = send({ event });
+    for await (const each of events) {
+      const full = send({ event: toWireEvent(each, plan) });
       if (full !== undefined) await full;
     }
-    size.took(page.length, bytes);
   }
   const { source, direction, limit } = plan;
   if (source.kind === 'all') return;
@@ -92,45 +88,35 @@ async function streamExists(
 
 interface PageOptions {
   readonly signal: AbortSignal;
+  readonly pageSize: number;
+  readonly pageBytes: number;
   /** The events that the reader may see. Default: all. */
   readonly keep?: ((event: RecordedEvent) => boolean) | undefined;
 }
 
-/** `size` may change between pages. */
 async function* readPages(
   store: Pick<EventStore, 'readStream' | 'readAll'>,
   plan: ReadPlan,
-  size: Pick<PageSize, 'current'>,
-  { signal, keep }: PageOptions,
+  { keep, ...options }: PageOptions,
 ): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
-  let { from, limit: left } = plan;
-  while (left > 0) {
-    const limit = Math.min(left, size.current);
-    const page = await openReader(store, { ...plan, from, limit }, signal).toArray();
-    const visible = keep === undefined ? page : page.filter(keep);
+  let { limit: left } = plan;
+  // The limit counts visible events only, so the store must not apply it before the filter.
+  const limit = keep === undefined ? left : undefined;
+  if (left <= 0) return;
+  for await (const page of openReader(store, plan, { ...options, limit }).pages()) {
+    const visible = keep === undefined ? page : page.filter(keep).slice(0, left);
     if (visible.length > 0) yield visible;
-    const last = page.at(-1);
-    if (last === undefined || page.length < limit) return;
     left -= visible.length;
-    from = fromAfter(last, plan);
-    if (from < 0) return;
+    if (left <= 0) return;
   }
-}
-
-/** The start of the next page after this event, in the terms of a plan. */
-function fromAfter(last: RecordedEvent, { source, direction }: ReadPlan): number {
-  const number = source.kind === 'stream' ? last.revision : toSequence(last.position);
-  if (direction === 'forwards') return number + 1;
-  // Backwards reads of `$all` start below the number, all other reads at it.
-  return source.kind === 'all' ? number : number - 1;
 }
 
 function openReader(
   store: Pick<EventStore, 'readStream' | 'readAll'>,
-  { source, direction, from, limit }: ReadPlan,
-  signal: AbortSignal,
+  { source, direction, from }: ReadPlan,
+  options: ReadOptions,
 ): EventReader {
-  const about = { direction, limit, signal };
+  const about = { ...options, direction };
   const forwards = direction === 'forwards';
   if (source.kind === 'stream') {
     // A forwards read from the end has no events.

@@ -28,23 +28,26 @@ export interface ResolveOptions {
   readonly signal: AbortSignal;
 }
 
+/** A page of small links may have large targets, so only this many are in memory at the same time. */
+const targetsMax = 4;
+
 /** Links get their targets; other events are unchanged. */
-export async function resolveLinks(
+export async function* resolveLinks(
   store: EventStore,
   events: readonly RecordedEvent[],
   options: ResolveOptions,
-): Promise<readonly ReadEvent[]> {
-  if (!events.some(({ type }) => type === linkType)) return events.map((event) => ({ event }));
-  return Promise.all(
-    events.map(async (event): Promise<ReadEvent> => {
-      if (event.type !== linkType) return { event };
-      const target = parseLink(contentOf(event).data.toString('utf8'));
-      const found = target === undefined ? undefined : await eventAt(store, target, options);
-      // Check the stream of the event: a link may point to it through an index stream of all tenants.
-      const readable = found !== undefined && (await options.mayRead(found.stream));
-      return { link: event, event: readable ? found : undefined };
-    }),
-  );
+): AsyncGenerator<ReadEvent, void, undefined> {
+  const resolve = async (event: RecordedEvent): Promise<ReadEvent> => {
+    if (event.type !== linkType) return { event };
+    const target = parseLink(contentOf(event).data.toString('utf8'));
+    const found = target === undefined ? undefined : await eventAt(store, target, options);
+    // Check the stream of the event: a link may point to it through an index stream of all tenants.
+    const readable = found !== undefined && (await options.mayRead(found.stream));
+    return { link: event, event: readable ? found : undefined };
+  };
+  for (let at = 0; at < events.length; at += targetsMax) {
+    yield* await Promise.all(events.slice(at, at + targetsMax).map(resolve));
+  }
 }
 
 /** The target of a link, also through an index stream; undefined: deleted. */
@@ -88,9 +91,11 @@ export function toReadEvents(
   { source, resolveLinks: resolve }: Pick<ReadPlan, 'source' | 'resolveLinks'>,
   events: readonly RecordedEvent[],
   { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
-): readonly ReadEvent[] | Promise<readonly ReadEvent[]> {
+): readonly ReadEvent[] | AsyncIterable<ReadEvent> {
   if (source.kind === 'index') return asLinks(events, source.stream, resolve);
-  if (!resolve) return events.map((event) => ({ event }));
+  if (!resolve || !events.some(({ type }) => type === linkType)) {
+    return events.map((event) => ({ event }));
+  }
   const mayRead = (stream: string): Promise<boolean> => access.mayRead(identity, stream);
   return resolveLinks(store, events, { mayRead, signal });
 }

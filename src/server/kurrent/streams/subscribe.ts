@@ -1,15 +1,14 @@
 // Streams/Read with a subscription: catches up, then follows, at the pace of the client.
 
 import { createIds } from '../../../foundation/ids.ts';
-import { toSequence } from '../../../store/position.ts';
+import type { FeedItem } from '../../../store/event-store.ts';
+import { toPosition, toSequence } from '../../../store/position.ts';
 import type { CallInfo, Send } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
-import { toWireEvent, wireBytes } from '../events/to-wire.ts';
+import { toWireEvent } from '../events/to-wire.ts';
 import type { WirePosition, WireTime } from '../protocol/shared-messages.ts';
 import type { WireReadResponse } from '../protocol/streams-messages.ts';
 import { shuttingDown } from '../rpc-error.ts';
-import { followInPages } from './follow-in-pages.ts';
-import { createPageSize } from './page-size.ts';
 import { createCheckpointPace } from './checkpoint-pace.ts';
 import { toReadEvents } from './resolve-links.ts';
 import type { ReadPlan } from './read-plan.ts';
@@ -57,25 +56,21 @@ async function follow(
       await send({ checkpoint: { ...wirePosition(point), timestamp: wireTime(context) } });
     }
   };
-  const size = createPageSize(context.limits.pageEventsMax);
   const keep = source.kind === 'stream' ? undefined : context.access.visible(info.identity);
-  for await (const item of followInPages(context.store, plan, { start, size }, info.signal)) {
+  for await (const item of openFeed(context, plan, start, info.signal)) {
     if (item.kind === 'events') {
-      let bytes = 0;
       const visible = keep === undefined ? item.events : item.events.filter(keep);
-      const events = await toReadEvents(context, plan, visible, info);
-      for (const [index, event] of events.entries()) {
+      let index = 0;
+      for await (const event of toReadEvents(context, plan, visible, info)) {
         const recorded = visible[index];
+        index += 1;
         if (recorded === undefined) continue;
         const sequence = toSequence(recorded.position);
         if (pace !== undefined) await checkpoints(sequence - 1);
-        const wire = toWireEvent(event, plan);
-        bytes += wireBytes(wire);
-        const full = send({ event: wire });
+        const full = send({ event: toWireEvent(event, plan) });
         if (full !== undefined) await full;
         number = source.kind === 'stream' ? recorded.revision : sequence;
       }
-      size.took(item.events.length, bytes);
     }
     const upTo = toSequence(item.position);
     if (source.kind === 'all') number = upTo;
@@ -87,6 +82,22 @@ async function follow(
       await send({ [item.kind]: { timestamp, ...where } });
     }
   }
+}
+
+function openFeed(
+  { store, limits }: KurrentContext,
+  { source }: ReadPlan,
+  after: number,
+  signal: AbortSignal,
+): AsyncIterable<FeedItem> {
+  const { pageEventsMax: pageSize, pageBytesMax: pageBytes } = limits;
+  const options = { pageSize, pageBytes, signal };
+  if (source.kind === 'stream') {
+    return store.subscribeToStream(source.stream, { ...options, after });
+  }
+  const { filter } = source;
+  const checkpointEvery = source.kind === 'all' ? source.checkpointEvery : undefined;
+  return store.subscribe({ ...options, after: toPosition(after), filter, checkpointEvery });
 }
 
 /** The number after which the subscription starts. */

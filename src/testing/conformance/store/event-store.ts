@@ -17,6 +17,7 @@ import type { EventStore } from '../../../store/event-store.ts';
 import { followingAppendCases } from './following-append.ts';
 import { idempotentAppendCases } from './idempotent-append.ts';
 import { multiStreamAppendCases } from './multi-stream-append.ts';
+import { pageBytesCases } from './page-bytes.ts';
 import { readAllCases } from './read-all.ts';
 import { readStreamCases } from './read-stream.ts';
 import { roundTripCases } from './round-trip.ts';
@@ -54,6 +55,7 @@ const topics: Readonly<Record<string, StoreCases>> = {
   'round trip': roundTripCases,
   'read a stream': readStreamCases,
   'read all': readAllCases,
+  'page size in bytes': pageBytesCases,
   filter: eventFilterCases,
   subscribe: subscribeCases,
   'subscribe to a stream': subscribeToStreamCases,

@@ -1,0 +1,186 @@
+// Clients that request much and read nothing: bounded pages, no page ahead of the client, and a typed disconnect.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { WebSocket } from 'ws';
+import type { RecordedEvent } from '../../src/store/recorded-event.ts';
+import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
+import { eventually } from '../../src/testing/assertions.ts';
+import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
+
+const tenant = 'core';
+
+async function appendLarge(api: Api, count: number, characters: number): Promise<string> {
+  const stream = newStream('shop.order.v1', tenant);
+  for (let at = 0; at < count; at += 1) {
+    const event = newEvent({
+      type: 'order.placed.v1',
+      aggregate: { bc: 'shop', type: 'order', id: stream.split('-')[2] ?? '' },
+      payload: { at, text: 'x'.repeat(characters) },
+    });
+    await api.platform.engines.store.append(stream, [event]);
+  }
+  return stream;
+}
+
+function recordWarnings() {
+  const warnings: string[] = [];
+  const log = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: (_fields: object, message: string) => void warnings.push(message),
+    error: () => undefined,
+  };
+  return { warnings, observer: { log } };
+}
+
+/** Sends a request and reads nothing of the response. */
+function requestUnread(api: Api, path: string, token: string): Socket {
+  const socket = connect(api.server.port, '127.0.0.1');
+  socket.pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  socket.on('error', () => undefined);
+  return socket;
+}
+
+test('a page of large events ends early, and its cursor continues without a gap', async () => {
+  await using api = await openApi();
+  const stream = await appendLarge(api, 12, 400_000);
+  const token = await api.token('read', tenant);
+  for (const path of [
+    `/api/v1/streams/${stream}/events`,
+    '/api/v1/events?category=shop.order.v1',
+  ]) {
+    for (const direction of ['forwards', 'backwards']) {
+      const revisions: number[] = [];
+      let pages = 0;
+      let cursor: string | undefined;
+      do {
+        const query = new URLSearchParams({ limit: '1000', direction, ...(cursor && { cursor }) });
+        const response = await api.ask(
+          `${path}${path.includes('?') ? '&' : '?'}${query.toString()}`,
+          token,
+        );
+        const text = await response.text();
+        assert.ok(text.length < 2_000_000, `a page has ${text.length} characters`);
+        const page = JSON.parse(text) as { items: RecordedEvent[]; cursor?: string };
+        revisions.push(...page.items.map(({ revision }) => revision));
+        cursor = page.cursor;
+        pages += 1;
+      } while (cursor !== undefined);
+      const all = Array.from({ length: 12 }, (_, revision) => revision);
+      assert.deepEqual(revisions, direction === 'forwards' ? all : all.toReversed());
+      assert.ok(pages >= 4, `${pages} pages`);
+    }
+  }
+});
+
+test('server-sent events: no page is loaded for a client that does not read, and it is disconnected', async () => {
+  const { observer, warnings } = recordWarnings();
+  await using api = await openApi({ limits: { unreadMsMax: 300 }, observer });
+  await appendLarge(api, 40, 500_000);
+  const token = await api.token('read', tenant);
+  const socket = requestUnread(api, '/api/v1/events/subscribe', token);
+  await eventually('the client is disconnected', () => warnings.length > 0);
+  let received = 0;
+  let text = '';
+  socket.on('data', (part: Buffer) => {
+    received += part.length;
+    text = (text + part.toString('latin1')).slice(-1_000);
+  });
+  socket.resume();
+  await once(socket, 'close');
+  assert.deepEqual(warnings, ['slow client disconnected']);
+  assert.ok(received < 20 * 500_000, `the server wrote ${received} bytes`);
+  assert.match(text, /event: closed\ndata: \{"code":"CLIENT_TOO_SLOW"\}/);
+});
+
+test('a client that does not read a page is disconnected', async () => {
+  const { observer, warnings } = recordWarnings();
+  await using api = await openApi({ limits: { unreadMsMax: 100 }, observer });
+  const stream = await appendLarge(api, 3, 500_000);
+  const token = await api.token('read', tenant);
+  const socket = requestUnread(api, `/api/v1/streams/${stream}/events`, token);
+  // More than the buffers of both sockets hold.
+  for (let count = 0; count < 15; count += 1) {
+    socket.write(
+      `GET /api/v1/streams/${stream}/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`,
+    );
+  }
+  await eventually('the client is disconnected', () => warnings.length > 0);
+  socket.resume();
+  await once(socket, 'close');
+  assert.deepEqual([...new Set(warnings)], ['slow client disconnected']);
+});
+
+test('a WebSocket that does not read gets one page, and is closed with 4408', async () => {
+  await using api = await openApi({ wsLimits: { heartbeatMs: 200 } });
+  await appendLarge(api, 40, 500_000);
+  const token = await api.token('read', tenant);
+  const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  await once(socket, 'open');
+  let events = 0;
+  socket.on('message', (data: Buffer) => (events += data.length > 100_000 ? 1 : 0));
+  socket.send(JSON.stringify({ type: 'subscribe', id: 's' }));
+  socket.pause();
+  await eventually('the connection is closing', () => api.server.connections === 0);
+  const closed = once(socket, 'close');
+  socket.resume();
+  await closed;
+  assert.ok(events < 20, `${events} events were sent`);
+});
+
+test('wrong tokens and unknown paths are limited, and health checks are not', async () => {
+  const rate = { perSecond: 1, burst: 20 };
+  await using api = await openApi({ rateLimits: { known: rate, unknown: rate } });
+  const statuses = async (path: string, token?: string): Promise<number[]> =>
+    Promise.all(Array.from({ length: 40 }, async () => (await api.ask(path, token)).status));
+  const wrong = await statuses('/api/v1/events', 'mr_wrong');
+  assert.ok(wrong.includes(401) && wrong.includes(429));
+  const unknown = await statuses('/api/v1/nothing');
+  assert.deepEqual([...new Set(unknown)], [429], 'both count for the address');
+  assert.equal((await api.ask('/health/live')).status, 200);
+  const token = await api.token('read', tenant);
+  assert.equal((await api.ask('/api/v1/events', token)).status, 200);
+});
+
+test('idle connections of one address leave room for others and for health checks', async () => {
+  await using api = await openApi({ limits: { connectionsMax: 50, connectionsPerAddressMax: 10 } });
+  const idle = Array.from({ length: 30 }, () => connect(api.server.port, '127.0.0.1'));
+  for (const socket of idle) socket.on('error', () => undefined);
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  const closed = idle.map((socket) => once(socket, 'close'));
+  // The reserve has room for some of them; all others are closed at once.
+  await Promise.race(closed);
+  const other = connect({ port: api.server.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+  other.write('GET /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+  const [answer] = (await once(other, 'data')) as [Buffer];
+  assert.match(answer.toString(), /^HTTP\/1.1 401 /);
+  for (const socket of idle.slice(-5)) socket.destroy();
+  const free = idle.filter(({ destroyed }) => destroyed).length;
+  assert.ok(free >= 12, `${free} connections were refused`);
+  for (const socket of idle) socket.destroy();
+  await Promise.all(closed);
+});
+
+test('a connection above the limit of its address serves health checks only', async () => {
+  await using api = await openApi({ limits: { connectionsPerAddressMax: 2 } });
+  const idle = [1, 2].map(() => connect(api.server.port, '127.0.0.1'));
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  const request = async (path: string): Promise<string> => {
+    const socket = connect(api.server.port, '127.0.0.1');
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    return answer.toString().split('\r\n', 1)[0] ?? '';
+  };
+  assert.equal(await request('/health/live'), 'HTTP/1.1 200 OK');
+  assert.equal(await request('/openapi.json'), 'HTTP/1.1 429 Too Many Requests');
+  for (const socket of idle) socket.destroy();
+  await eventually('there is room again', async () =>
+    (await request('/openapi.json')).includes('200'),
+  );
+});
