@@ -77,7 +77,9 @@ function unreadEvents({ url, tokens }: MemoryServer) {
   socket.pause();
   socket.on('error', () => undefined);
   const credentials = `authorization: Bearer ${tokens.read}`;
-  socket.write(`GET /api/v1/events/subscribe HTTP/1.1\r\nhost: x\r\n${credentials}\r\n\r\n`);
+  socket.write(
+    `GET /api/v1/events/subscribe HTTP/1.1\r\nhost: localhost\r\n${credentials}\r\n\r\n`,
+  );
   return socket;
 }
 

@@ -40,7 +40,7 @@ function recordWarnings() {
 function requestUnread(api: Api, path: string, token: string): Socket {
   const socket = connect(api.server.port, '127.0.0.1');
   socket.pause();
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`);
   socket.on('error', () => undefined);
   return socket;
 }
@@ -106,7 +106,7 @@ test('a client that does not read a page is disconnected', async () => {
   // More than the buffers of both sockets hold.
   for (let count = 0; count < 15; count += 1) {
     socket.write(
-      `GET /api/v1/streams/${stream}/events HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`,
+      `GET /api/v1/streams/${stream}/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`,
     );
   }
   await eventually('the client is disconnected', () => warnings.length > 0);
@@ -157,7 +157,7 @@ test('idle connections of one address leave room for others and for health check
   // The reserve has room for some of them; all others are closed at once.
   await Promise.race(closed);
   const other = connect({ port: api.server.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
-  other.write('GET /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+  other.write('GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
   const [answer] = (await once(other, 'data')) as [Buffer];
   assert.match(answer.toString(), /^HTTP\/1.1 401 /);
   for (const socket of idle.slice(-5)) socket.destroy();
@@ -173,7 +173,7 @@ test('a connection above the limit of its address serves health checks only', as
   await Promise.all(idle.map((socket) => once(socket, 'connect')));
   const request = async (path: string): Promise<string> => {
     const socket = connect(api.server.port, '127.0.0.1');
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
     const [answer] = (await once(socket, 'data')) as [Buffer];
     return answer.toString().split('\r\n', 1)[0] ?? '';
   };
