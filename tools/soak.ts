@@ -26,6 +26,7 @@ const topics = {
     'src/tasks/tasks-model.full.test.ts',
     'src/engines/{redis,nats}/{bus,tasks}/*.servers.test.ts',
   ],
+  security: ['test/security/*.test.ts'],
   notify: [
     'test/scenarios/{collab-killed,payments-killed,notify-killed,notify-race,slack-killed,slack-cluster}*.test.ts',
   ],

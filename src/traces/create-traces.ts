@@ -2,9 +2,8 @@
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
-import type { EventStore } from '../store/event-store.ts';
-import type { RecordedEvent } from '../store/recorded-event.ts';
 import { slept } from '../foundation/async/slept.ts';
+import type { EventReader, EventStore } from '../store/event-store.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { isIndexable } from './keep-trace-index.ts';
 import { readHandlers } from './read-handlers.ts';
@@ -104,7 +103,7 @@ export function createTraces(sources: TraceSources): Traces {
       const query = { tenant, limit: limits.eventsMax + 1 };
       const found = isIndexable(correlationId) ? await index.find(correlationId, query) : [];
       const entries = found.slice(0, limits.eventsMax);
-      const isOwn = (event: RecordedEvent): boolean =>
+      const isOwn = (event: TracedEvent): boolean =>
         event.correlationId === correlationId && (tenant === undefined || event.tenant === tenant);
       const events = (await readEvents(store, entries, signal)).filter(isOwn);
       const [handlers, letters, messages] = await Promise.all([
@@ -179,17 +178,17 @@ async function readEvents(
   store: EventStore,
   entries: readonly TraceEntry[],
   signal: AbortSignal | undefined,
-): Promise<readonly RecordedEvent[]> {
+): Promise<readonly TracedEvent[]> {
   const wanted = new Set(entries.map(({ position }) => position));
   const runs = [...Map.groupBy(entries, ({ stream }) => stream)].flatMap(([stream, own]) =>
     runsOf(own.map(({ revision }) => revision)).map((run) => ({ stream, ...run })),
   );
-  const events: RecordedEvent[] = [];
+  const events: TracedEvent[] = [];
   for (const some of chunksOf(runs, readsAtOnce)) {
     const read = await Promise.all(
       some.map(({ stream, from, to }) => {
         const range = { from, limit: to - from + 1, signal };
-        return visible(store.readStream(stream, range).toArray());
+        return visible(store.readStream(stream, range));
       }),
     );
     events.push(...read.flat().filter(({ position }) => wanted.has(position)));
@@ -197,9 +196,12 @@ async function readEvents(
   return events;
 }
 
-async function visible(reading: Promise<RecordedEvent[]>): Promise<RecordedEvent[]> {
+/** Payloads are not part of a trace, and may be large. */
+async function visible(reader: EventReader): Promise<readonly TracedEvent[]> {
+  const events: TracedEvent[] = [];
   try {
-    return await reading;
+    for await (const { payload: _payload, ...event } of reader) events.push(event);
+    return events;
   } catch (error) {
     if (hasCode(error, 'STREAM_DELETED')) return [];
     throw error;

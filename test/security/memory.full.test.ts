@@ -44,7 +44,7 @@ test('unread responses, open batches and large pages stay within the memory of a
   await appendLarge(server);
   await assertServing(server, child, 'appends');
 
-  attack.adopt(unreadEvents(server), (socket) => socket.destroy());
+  attack.adopt(unreadEvents(server), (socket) => void socket.destroy());
   for (const socket of await unreadSockets(server))
     attack.adopt(socket, (each) => each.terminate());
   await assertServing(server, child, 'unread clients');
@@ -109,7 +109,7 @@ async function openBatches({ kurrentPort }: MemoryServer): Promise<Disposable> {
   const calls = Array.from({ length: counts.calls }, () => {
     const call = client.makeBidiStreamRequest(
       method,
-      (value: object) => encode(value),
+      (value: Parameters<typeof encode>[0]) => encode(value),
       (bytes: Buffer) => decode(bytes) as { error?: { code: number } },
     );
     call.on('error', () => undefined);
@@ -125,16 +125,19 @@ async function openBatches({ kurrentPort }: MemoryServer): Promise<Disposable> {
           {
             id: { string: crypto.randomUUID() },
             metadata: { type: 'a', 'content-type': 'application/octet-stream' },
+            customMetadata: Buffer.alloc(0),
             data: Buffer.alloc(1_000_000),
           },
         ],
+        isFinal: false,
       });
       if (!isWritten) await once(call, 'drain');
     }
   }
   // The last batch of each call is answered after all batches before it.
   for (const call of calls) {
-    call.write({ correlationId: { string: crypto.randomUUID() }, proposedMessages: [] });
+    const correlationId = { string: crypto.randomUUID() };
+    call.write({ correlationId, proposedMessages: [], isFinal: false });
     await once(call, 'data');
   }
   const exhausted = rejected.filter((code) => code === grpc.status.RESOURCE_EXHAUSTED).length;

@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
+import { defineModule } from '../../src/platform/index.ts';
+import { projection, readModel, type ProjectedEvent } from '../../src/projections/index.ts';
 import type { RecordedEvent } from '../../src/store/recorded-event.ts';
 import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
 import { eventually } from '../../src/testing/assertions.ts';
@@ -75,6 +77,35 @@ test('a page of large events ends early, and its cursor continues without a gap'
       assert.ok(pages >= 4, `${pages} pages`);
     }
   }
+});
+
+test('a list of large documents ends early, and its cursor continues without a gap', async () => {
+  const orders = projection({
+    name: 'sub:shop:orders:v1',
+    readModel: readModel<{ readonly text: string }>({ bc: 'shop', aggregate: 'order', version: 1 }),
+    on: {
+      'order.placed.v1': (_before, { payload }: ProjectedEvent<{ readonly text: string }>) => ({
+        text: payload.text,
+      }),
+    },
+  });
+  const shop = defineModule({ name: 'shop', projections: [orders] });
+  await using api = await openApi({}, { store: 'memory:' }, [shop]);
+  for (let count = 0; count < 40; count += 1) await appendLarge(api, 1, 100_000);
+  await api.platform.waitFor(orders, await api.platform.engines.store.head());
+  const token = await api.token('read', tenant);
+  const sizes: number[] = [];
+  const ids = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const query = new URLSearchParams({ limit: '1000', ...(cursor && { cursor }) });
+    const response = await api.ask(`/api/v1/documents/shop/order?${query.toString()}`, token);
+    const page = (await response.json()) as { items: { id: string }[]; cursor?: string };
+    for (const { id } of page.items) ids.add(id);
+    sizes.push(page.items.length);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  assert.deepEqual([sizes, ids.size], [[16, 16, 8], 40]);
 });
 
 test('server-sent events: no page is loaded for a client that does not read, and it is disconnected', async () => {

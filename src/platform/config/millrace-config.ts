@@ -50,6 +50,10 @@ export interface ServerSettings {
     readonly receiveMsMax?: number;
     readonly answerMsMax?: number;
     readonly connectionsMax?: number;
+    /** Default: a fifth of `connectionsMax`. A proxy needs more: all its connections have one address. */
+    readonly connectionsPerAddressMax?: number;
+    /** Default: 30 s without progress of a client that does not read. */
+    readonly unreadMsMax?: number;
   };
 }
 

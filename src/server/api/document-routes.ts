@@ -2,9 +2,14 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { readModelLimits } from '../../projections/read-model.ts';
 import { parsePosition } from '../../store/position.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
+import { textBytes } from './follow.ts';
+
+/** Documents per read of the store, and the size in memory at which a list ends. */
+const pages = { first: 16, max: 128, bytesMax: 2_097_152 };
 
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
 const found = Type.Object({
@@ -100,23 +105,49 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
           const one = await documents.byIndex(tenant, index, value);
           return { body: { items: one === undefined ? [] : [one] } };
         }
-        const page = {
-          ...(limit === undefined ? {} : { limit }),
-          ...(cursor === undefined ? {} : { cursor }),
-        };
         const bounds = {
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         };
-        return {
-          body:
+        const body = await request.memory.load(() =>
+          listDocuments({ limit, cursor }, (page) =>
             range === undefined
-              ? await documents.bySet(tenant, set, page)
-              : await documents.byRange(tenant, range, { ...page, ...bounds }),
-        };
+              ? documents.bySet(tenant, set, page)
+              : documents.byRange(tenant, range, { ...page, ...bounds }),
+          ),
+        );
+        return { body };
       },
     }),
   ];
+}
+
+interface ListPage {
+  readonly items: readonly object[];
+  readonly cursor?: string | undefined;
+}
+
+/** Reads small pages until the list is long or large enough; its cursor continues. */
+async function listDocuments(
+  {
+    limit = readModelLimits.pageSize,
+    cursor,
+  }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<ListPage>,
+): Promise<ListPage> {
+  const items: object[] = [];
+  let next = cursor;
+  let pageSize = pages.first;
+  let bytes = 0;
+  do {
+    const size = Math.min(pageSize, limit - items.length);
+    const page = await read({ limit: size, ...(next === undefined ? {} : { cursor: next }) });
+    items.push(...page.items);
+    bytes += textBytes(JSON.stringify(page.items));
+    next = page.cursor;
+    pageSize = Math.min(2 * pageSize, pages.max);
+  } while (next !== undefined && items.length < limit && bytes < pages.bytesMax);
+  return { items, cursor: next };
 }
 
 function missingValue(): MillraceError {

@@ -9,7 +9,7 @@ export interface ConnectionLimits {
   readonly connectionsPerAddressMax?: number | undefined;
 }
 
-export const reserveLimits = {
+const reserveLimits = {
   /** Connections above the limits that only health checks may use. */
   socketsMax: 64,
   perAddressMax: 8,

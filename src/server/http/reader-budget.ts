@@ -17,7 +17,7 @@ export interface ReaderLimits {
   readonly stalledMs: number;
 }
 
-export const readerLimits: ReaderLimits = {
+const readerLimits: ReaderLimits = {
   processBytes: 160 * 1_048_576,
   principalBytes: 64 * 1_048_576,
   loadBytes: 8 * 1_048_576,
@@ -31,7 +31,7 @@ export interface ReaderBudget {
   open(client: ReaderClient): ReaderMemory & Disposable;
 }
 
-export interface ReaderClient {
+interface ReaderClient {
   /** Clients with the same key share a limit. */
   readonly key: string;
   readonly signal: AbortSignal;

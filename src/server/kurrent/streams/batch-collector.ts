@@ -23,7 +23,7 @@ export interface Batch {
   readonly deadlineMs: number | undefined;
 }
 
-export interface RejectedBatch {
+interface RejectedBatch {
   readonly kind: 'rejected';
   readonly request: WireBatchRequest;
   readonly error: unknown;
