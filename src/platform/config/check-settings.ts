@@ -91,7 +91,14 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
       tenantClaim: true,
     },
     rateLimits: { known: rate, unknown: rate },
-    limits: { bodyBytesMax: true, receiveMsMax: true, answerMsMax: true, connectionsMax: true },
+    limits: {
+      bodyBytesMax: true,
+      receiveMsMax: true,
+      answerMsMax: true,
+      unreadMsMax: true,
+      connectionsMax: true,
+      connectionsPerAddressMax: true,
+    },
   },
   taskSweepEveryMs: true,
   taskTypes: [
