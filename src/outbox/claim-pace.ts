@@ -43,9 +43,9 @@ export function nextPace(
     return { limit, enough: 2 * limit + concurrency };
   }
   if (sentPerMs === undefined) return { limit: pace.limit, enough: concurrency };
-  const within = (ms: number, most: number): number =>
-    Math.max(1, Math.min(most, Math.ceil(sentPerMs * ms)));
-  return { limit: within(aheadMs, batchSize), enough: within(aheadMs / 2, concurrency) };
+  const sentWithin = (ms: number): number =>
+    Math.max(1, Math.min(batchSize, Math.ceil(sentPerMs * ms)));
+  return { limit: sentWithin(aheadMs), enough: sentWithin(aheadMs / 2) };
 }
 
 /** The size of a claim that fits now: what is sent within moments, and all that can start at once. 0: none. */

@@ -3,11 +3,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { whenAborted } from '../../foundation/async/when-aborted.ts';
-import { withinTime } from '../../foundation/async/within-time.ts';
+import { claimLoop, type Cancel, type ClaimedItems } from '../../loops/claim-loop.ts';
 import { startBeatThread } from './beat-thread.ts';
 import { invalid } from '../rules/check-task.ts';
-import { runTask } from './run-task.ts';
+import { runTask, type RunOutcome } from './run-task.ts';
 import type { TaskDefinition } from '../task-definition.ts';
 import { taskLimits as limits } from '../task-limits.ts';
 import type { ClaimedTask, Tasks, TaskToken } from '../tasks.ts';
@@ -48,19 +47,10 @@ export interface TaskWorkers extends AsyncDisposable {
 interface Run {
   readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
-  done: Promise<void>;
   /** The time of the last request in which the engine confirmed that this worker has the job. */
   confirmedAtMs: number;
   /** The handler has returned; its outcome is not stored yet. */
   isSettling: boolean;
-}
-
-/** Claims jobs, one call after the other. */
-interface Claimer {
-  /** Fires when there is more room than the running call knows of. */
-  waiting: AbortController;
-  /** The jobs that the running call may return. */
-  asks: Readonly<Record<string, number>>;
 }
 
 /**
@@ -89,11 +79,8 @@ export function startWorkers(
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const concurrency: Record<string, number> = { ...options.concurrency };
-  /** The first claimer waits for jobs; the others claim in addition while there is a backlog. */
-  const claimers = Array.from({ length: engine.callsAtOnce ?? 1 }, createClaimer);
-  let isPlenty = false;
-  /** The turn of the event loop in which a claimer has started its jobs. */
-  let turn: Promise<void> | undefined;
+  /** Ends the wait of the running claim, because there is more room than it knows of. */
+  let waiting = new AbortController();
 
   const about = (): object => ({
     host: hostname(),
@@ -116,7 +103,7 @@ export function startWorkers(
         )
       : undefined;
 
-  /** Room for more jobs of each type, in addition to running claims. */
+  /** Room for more jobs of each type. */
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
     const running = new Map<string, number>();
@@ -129,28 +116,43 @@ export function startWorkers(
       const most = concurrency[name] ?? workers;
       // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const requested = claimers.reduce((sum, { asks }) => sum + (asks[name] ?? 0), 0);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over - requested : 0;
-      // In a backlog each claimer takes a part: while one part runs, the next one is claimed.
-      const part = isPlenty ? Math.ceil(most / claimers.length) : most;
-      if (left > 0) free[name] = Math.min(left, part, limits.batchMax);
+      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
+      if (left > 0) free[name] = Math.min(left, limits.batchMax);
     }
     return free;
   }
 
-  function begin(claimed: ClaimedTask): void {
+  async function claim(_limit: number, stop: AbortSignal): Promise<ClaimedItems<ClaimedTask>> {
+    waiting = new AbortController();
+    if (stop.aborted) waiting.abort(nudged);
+    try {
+      const request = { worker, types: room(), leaseMs, waitMs: limits.claimWaitMsDefault };
+      const isBusy = runs.size > 0;
+      const items = await tasks.claim({ ...request, isBusy, signal: waiting.signal });
+      return { items, leasedAtMs: clock.now() };
+    } catch (error) {
+      if (hasCode(error, 'TASKS_CLOSED')) stopping.abort();
+      else if (!hasCode(error, 'ABORTED')) throw error;
+      return { items: [], leasedAtMs: 0 };
+    }
+  }
+
+  /** The job stores its outcome itself; a `kept` one is released by `settle`. */
+  async function run(
+    claimed: ClaimedTask,
+    onCancel: (cancel: Cancel) => void,
+  ): Promise<RunOutcome> {
     const { task, token } = claimed;
     const definition = byName.get(task.type);
-    if (definition === undefined) return;
+    if (definition === undefined) return 'kept';
     const halting = new AbortController();
-    const run: Run = {
+    const current: Run = {
       claimed,
       stopping: halting,
-      done: Promise.resolve(),
       confirmedAtMs: task.claimedAt?.getTime() ?? clock.now(),
       isSettling: false,
     };
-    runs.set(nameOf(token), run);
+    runs.set(nameOf(token), current);
     const span = observer.span?.(
       'run task',
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
@@ -166,10 +168,10 @@ export function startWorkers(
       clock,
       observer,
       stepTimeoutMs,
-      isLeaseCurrent: () => clock.now() < run.confirmedAtMs + leaseMs,
+      isLeaseCurrent: () => clock.now() < current.confirmedAtMs + leaseMs,
       signal: halting.signal,
       onSettling() {
-        run.isSettling = true;
+        current.isSettling = true;
         nudge();
       },
     }).catch((err: unknown) => {
@@ -177,84 +179,38 @@ export function startWorkers(
       observer.log?.error({ taskId: task.id, type: task.type, err }, 'job could not be settled');
       return 'gone' as const;
     });
-    run.done = (async () => {
-      const outcome = await running;
-      const attributes = { type: task.type, outcome };
-      observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
-      span?.set({ outcome });
-      span?.end();
-      // A job that `stop` releases stays in the list until it is released.
-      if (outcome !== 'kept') runs.delete(nameOf(token));
-      nudge();
-    })();
+    // A handler may ignore its signal: a job that must stop is released without it.
+    const halted = new Promise<'kept'>((resolve) => {
+      onCancel((reason) => {
+        halting.abort(reason);
+        resolve('kept');
+      });
+    });
+    const outcome = await Promise.race([running, halted]);
+    observer.record?.('task_run_duration_ms', clock.now() - beganMs, { type: task.type, outcome });
+    span?.set({ outcome });
+    span?.end();
+    // A job that is released stays in the list until then, so that heartbeats keep its lease.
+    if (outcome !== 'kept') runs.delete(nameOf(token));
+    nudge();
+    return outcome;
   }
 
-  /**
-   * Of two claims that return together, the second starts its jobs in the next turn: they run while the engine
-   * stores the outcomes of the first. Otherwise process and engine would always wait for each other.
-   */
-  async function beginAll(found: readonly ClaimedTask[]): Promise<void> {
-    while (turn !== undefined) await turn;
-    if (found.length > 1 && claimers.length > 1) {
-      turn = new Promise((resolve) =>
-        setImmediate(() => {
-          turn = undefined;
-          resolve();
-        }),
-      );
+  /** Releases jobs that did not end in time: another worker continues after their last completed step. */
+  async function release({ token }: ClaimedTask): Promise<void> {
+    try {
+      await tasks.release(token);
+    } catch (err) {
+      observer.log?.debug({ taskId: token.id, err }, 'could not release job');
     }
-    for (const claimed of found) begin(claimed);
+    runs.delete(nameOf(token));
   }
 
-  /** Ends waiting claims, because there is more room now. */
+  /** There is more room than the running claim knows of. */
   function nudge(): void {
     // If many jobs end at once, only the first one finds a claim to wake.
-    for (const { waiting } of claimers) if (!waiting.signal.aborted) waiting.abort(nudged);
-  }
-
-  async function claimOnce(claimer: Claimer): Promise<void> {
-    claimer.waiting = new AbortController();
-    const isFirst = claimer === claimers[0];
-    // `stop` also aborts this signal: combining two signals per claim would cost more than a short job.
-    const { signal } = claimer.waiting;
-    const types = isFirst || isPlenty ? room() : {};
-    const wanted = Object.values(types).reduce((sum, count) => sum + count, 0);
-    if (wanted === 0) return whenAborted(signal).aborted;
-    claimer.asks = types;
-    const waitMs = isFirst ? limits.claimWaitMsDefault : 0;
-    let isFull = false;
-    try {
-      const isBusy = runs.size > 0;
-      const found = await tasks.claim({ worker, types, leaseMs, waitMs, isBusy, signal });
-      isFull = found.length >= Math.min(wanted, limits.batchMax);
-      await beginAll(found);
-    } finally {
-      claimer.asks = {};
-      const isNews = !isFull || !isPlenty;
-      isPlenty = isFull;
-      // The other claimers may claim what this one did not get, or their parts of a backlog.
-      if (isNews) nudge();
-    }
-  }
-
-  async function claimLoop(claimer: Claimer): Promise<void> {
-    let failures = 0;
-    while (!stopping.signal.aborted) {
-      try {
-        await claimOnce(claimer);
-        if (failures > 0) observer.log?.info({ worker }, 'task workers resumed');
-        failures = 0;
-      } catch (err) {
-        if (hasCode(err, 'ABORTED')) continue;
-        if (hasCode(err, 'TASKS_CLOSED')) return;
-        // The first claimer waits until the engine is available, and logs it.
-        if (claimer !== claimers[0]) continue;
-        failures += 1;
-        if (failures === 1) observer.log?.warn({ worker, err }, 'task workers lost their engine');
-        const waitMs = Math.min(limits.retryMsFirst * 2 ** failures, limits.retryMsMax);
-        await clock.sleep(waitMs, stopping.signal).catch(() => undefined);
-      }
-    }
+    if (!waiting.signal.aborted) waiting.abort(nudged);
+    loop.recheck();
   }
 
   async function beatLoop(over: AbortSignal): Promise<void> {
@@ -298,27 +254,29 @@ export function startWorkers(
     }
   }
 
-  /** Releases jobs that do not end in time: another worker continues after their last completed step. */
-  async function drain(): Promise<void> {
-    const all = Promise.all([...runs.values()].map(({ done }) => done));
-    await withinTime<unknown, unknown>(all, { ms: drainMs, late: () => undefined, clock });
-    const left = [...runs.values()];
-    for (const run of left)
-      run.stopping.abort(new MillraceError('ABORTED', 'the worker is stopping'));
-    await Promise.all(
-      left.map(async ({ claimed: { token } }) => {
-        try {
-          await tasks.release(token);
-        } catch (err) {
-          observer.log?.debug({ taskId: token.id, err }, 'could not release job');
-        }
-        runs.delete(nameOf(token));
-      }),
-    );
-  }
-
   const ending = new AbortController();
-  const loops = claimers.map(claimLoop);
+  const loop = claimLoop<ClaimedTask, RunOutcome>(
+    {
+      clock,
+      leaseMs,
+      drainMs,
+      // `room` bounds the jobs of each type, and a claimed job starts at once.
+      concurrency: Number.MAX_SAFE_INTEGER,
+      bytesMax: Number.MAX_SAFE_INTEGER,
+      bytesOf: () => 0,
+      room: () => Object.values(room()).reduce((sum, count) => sum + count, 0),
+      claim,
+      run,
+      release: () => 'kept',
+      async settle(ended) {
+        const kept = ended.filter(({ outcome }) => outcome === 'kept');
+        await Promise.all(kept.map(({ item }) => release(item)));
+      },
+      onLost: (err) => observer.log?.warn({ worker, err }, 'task workers lost their engine'),
+      onRestored: () => observer.log?.info({ worker }, 'task workers resumed'),
+    },
+    stopping.signal,
+  );
   const beating = beatLoop(ending.signal);
   const listening = listen(ending.signal).catch((err: unknown) => {
     if (!hasCode(err, 'ABORTED')) {
@@ -335,8 +293,7 @@ export function startWorkers(
   async function shutDown(): Promise<void> {
     stopping.abort();
     nudge();
-    await Promise.all([...loops, announced]);
-    await drain();
+    await Promise.all([loop.done, announced]);
     ending.abort();
     await Promise.all([beating, listening]);
     await thread?.[Symbol.asyncDispose]();
@@ -361,10 +318,6 @@ export function startWorkers(
     stop,
     [Symbol.asyncDispose]: stop,
   };
-}
-
-function createClaimer(): Claimer {
-  return { waiting: new AbortController(), asks: {} };
 }
 
 /** One object, because creating an error with its stack costs more than the rest of a short job. */
