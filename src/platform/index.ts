@@ -125,8 +125,10 @@ export {
   type JsonResponse,
   type Method,
   type ProblemDetails,
+  type ReaderMemory,
   type Route,
   type StreamResponse,
+  type TextResponse,
 } from './modules/route.ts';
 export { serverSentEvents, type SentEvent } from './modules/server-sent-events.ts';
 export { createTopics, type Topics } from './modules/socket-topics.ts';

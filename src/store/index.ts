@@ -19,7 +19,7 @@ export type {
   SubscribeToStreamOptions,
 } from './event-store.ts';
 export type { ExpectedRevision, StreamState } from './expected-revision.ts';
-export { createPageMeter, pageLimits, rowBytes, type PageBound } from './page-bound.ts';
+export { createPageMeter, pageLimits, type PageBound } from './page-bound.ts';
 export { parsePosition, startPosition, type Position } from './position.ts';
 export { storeLimits } from './prepare-append.ts';
 export type { RecordedEvent, StoredRow } from './recorded-event.ts';

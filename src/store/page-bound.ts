@@ -20,7 +20,18 @@ export function rowBytes({ payload, meta }: Pick<StoredRow, 'payload' | 'meta'>)
   return 2 * (payload.length + meta.length);
 }
 
-/** Returns a function that takes the rows of a page one by one, and returns true for the last one. */
+/**
+ * Returns a function that takes the rows of a page one by one, and returns true for the last one; for engines.
+ *
+ * @example
+ * import { createPageMeter, type PageBound, type StoredRow } from 'millrace/store';
+ *
+ * const firstPage = (rows: readonly StoredRow[], bound: PageBound): readonly StoredRow[] => {
+ *   const isLast = createPageMeter(bound);
+ *   const last = rows.findIndex((row) => isLast(row));
+ *   return last === -1 ? rows : rows.slice(0, last + 1);
+ * };
+ */
 export function createPageMeter({
   limit,
   bytesMax,

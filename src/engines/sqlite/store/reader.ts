@@ -50,7 +50,8 @@ const ownColumns =
   'e.sequence, e.revision, e.event_id, e.type_id, e.recorded_at_ms, e.payload, e.meta';
 const columns = `${ownColumns}, s.name, e.category_id, e.tenant_id`;
 const from = 'from events e join streams s on s.id = e.stream_id';
-const bytes = 'octet_length(e.payload) + octet_length(e.meta)';
+/** Like `rowBytes`. */
+const bytes = '2 * (octet_length(e.payload) + octet_length(e.meta))';
 
 type OwnCells = [
   sequence: number,
@@ -259,7 +260,7 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
     values: readonly (number | string)[],
     { bytesMax }: PageBound,
   ): Iterable<Row> {
-    const [total = 0] = size.get(...values) as unknown as [number];
+    const [total] = size.get(...values) as unknown as [number];
     if (total <= bytesMax) return rows.all(...values) as unknown as Row[];
     return rows.iterate(...values) as unknown as Iterable<Row>;
   }
