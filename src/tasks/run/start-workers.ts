@@ -122,9 +122,9 @@ export function startWorkers(
     return free;
   }
 
-  async function claim(_limit: number, stop: AbortSignal): Promise<ClaimedItems<ClaimedTask>> {
+  async function claim(_limit: number, signal: AbortSignal): Promise<ClaimedItems<ClaimedTask>> {
     waiting = new AbortController();
-    if (stop.aborted) waiting.abort(nudged);
+    if (signal.aborted) waiting.abort(nudged);
     try {
       const request = { worker, types: room(), leaseMs, waitMs: limits.claimWaitMsDefault };
       const isBusy = runs.size > 0;
@@ -222,12 +222,12 @@ export function startWorkers(
         const sentAtMs = clock.now();
         const states = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
         // By position, not by id: a lost job may be running here again, under a newer fence.
-        for (const [at, run] of reported.entries()) {
+        for (const [at, each] of reported.entries()) {
           const { id, state, cancelAt } = states[at] ?? {};
           if (id === undefined) continue;
-          if (state === 'lost') run.stopping.abort(lostJob(id));
-          else if (cancelAt !== undefined) run.stopping.abort(cancelledJob(id));
-          if (state === 'claimed') run.confirmedAtMs = sentAtMs;
+          if (state === 'lost') each.stopping.abort(lostJob(id));
+          else if (cancelAt !== undefined) each.stopping.abort(cancelledJob(id));
+          if (state === 'claimed') each.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
