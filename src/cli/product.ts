@@ -10,6 +10,7 @@ import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { RoleReport } from '../platform/engines/role-report.ts';
 import type { Tokens } from '../platform/tokens/open-tokens.ts';
+import { createAppendRules } from '../platform/modules/append-rules.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { tokenState } from '../platform/tokens/token.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
@@ -318,7 +319,7 @@ async function startHttpApi(
 async function startKurrentProtocol({ settings, platform }: Product): Promise<Server> {
   const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
   const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
-  const { engines, tokens } = platform;
+  const { engines, modules, tokens } = platform;
   const given = createTenantDirectory(settings.tenants);
   const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
   return startKurrentServer(engines.store, {
@@ -327,6 +328,7 @@ async function startKurrentProtocol({ settings, platform }: Product): Promise<Se
     port,
     tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
     limits: { stopMsMax: shutdown.requestsMs },
+    accept: createAppendRules(modules),
     authenticate,
     tls,
   });

@@ -174,7 +174,7 @@ export function createEndpointMaker(
         tag,
         method,
         path,
-        access: 'known',
+        access: 'use',
         errors: collabErrors,
         ...(method === 'GET'
           ? {}
@@ -271,7 +271,7 @@ export function identify(principal: Principal | undefined): Omit<WebUser, 'usern
   const { tenant, name = '', scopes = [] } = principal ?? {};
   if (tenant === undefined) throw forbidden('This route needs credentials of one tenant.');
   // A token that may only read belongs to a machine, not to a user.
-  if (scopes.length > 0 && scopes.every((scope) => scope === 'read')) {
+  if (!scopes.some((scope) => scope === 'use' || scope === 'append' || scope === 'admin')) {
     throw forbidden("This route needs the scope 'use'.");
   }
   return { tenant, userId: userIdOf(name) };

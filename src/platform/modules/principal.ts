@@ -1,7 +1,7 @@
 // The caller of a request and its permissions. Each route declares the access that it needs; tenants are checked here.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { TokenScope } from '../tokens/token.ts';
+import { allowsScope, type TokenScope } from '../tokens/scopes.ts';
 
 export interface Principal {
   readonly kind: 'token' | 'jwt';
@@ -23,15 +23,13 @@ export interface Principal {
 /** Undefined: no credentials. Throws `NOT_AUTHENTICATED` for invalid ones. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
 
-/** The access of a route: anonymous, any credentials (the route has its own rules), or a scope. */
-export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
+/** The access of a route: a scope, or none. A route for people (`use`) has its own rules in addition. */
+export type Access = 'anonymous' | TokenScope;
 
 export function checkAccess(access: Access, principal: Principal | undefined): void {
   if (access === 'anonymous') return;
   if (principal === undefined) throw notAuthenticated('a bearer token is needed');
-  if (access === 'known') return;
-  const may = principal.scopes.includes(access) || principal.scopes.includes('admin');
-  if (may) return;
+  if (allowsScope(principal.scopes, access)) return;
   throw new MillraceError('NOT_ALLOWED', `this needs the scope '${access}'`, {
     details: { scope: access },
   });

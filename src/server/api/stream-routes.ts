@@ -3,9 +3,10 @@
 import { Type } from '../../contracts/type.ts';
 import type { TSchema } from 'typebox';
 import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts';
-import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
+import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
+import { createAppendRules } from '../../platform/modules/append-rules.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -92,6 +93,7 @@ const lastEventId = {
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
   const { tenants } = platform.tokens;
+  const accept = createAppendRules(platform.modules);
 
   return [
     route({
@@ -99,7 +101,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
-        'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. If a module defines the aggregate, events must be of its types and match their schemas.',
+        'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. Streams of aggregates of modules need the scope `admin`; their events must be of their types and match their schemas.',
       params: streamParams,
       headersShown: flowHeadersShown,
       body: appendBody,
@@ -111,8 +113,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         checkStreamAccess(platform, stream, request);
-        const streamName = parseStreamName(stream, tenants);
-        const { tenant, bc, agg, id } = streamName;
+        const { tenant, bc, agg, id } = parseStreamName(stream, tenants);
+        const isAdmin = request.principal?.scopes.includes('admin') === true;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -120,7 +122,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         };
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           createEnvelope(
-            { type, payload: acceptPayload(platform, streamName, { type, payload }) },
+            { type, payload: accept({ stream, type, payload }, isAdmin) },
             {
               ...context,
               ...rest,
@@ -255,34 +257,4 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
   ];
-}
-
-/**
- * Appends from outside must not break a module: an event that does not match its schema would block the aggregate.
- * Returns the payload as the schema of its event transforms it.
- */
-function acceptPayload(
-  { modules }: ApiPlatform,
-  { bc, agg, version }: Pick<ParsedStreamName, 'bc' | 'agg' | 'version'>,
-  { type, payload }: { readonly type: string; readonly payload: unknown },
-): unknown {
-  const ownsStream = (each: {
-    readonly bc: string;
-    readonly name: string;
-    readonly version: number;
-  }) => each.bc === bc && each.name === agg && each.version === version;
-  if (modules.sagas.some(ownsStream)) {
-    throw new MillraceError('NOT_ALLOWED', 'only the saga itself may append to its stream', {
-      details: { field: 'stream' },
-    });
-  }
-  const aggregate = modules.aggregates.get(agg);
-  if (aggregate === undefined || !ownsStream(aggregate)) return payload;
-  const known = aggregate.events.find((each) => each.type === type);
-  if (known !== undefined) return known.parse(payload);
-  throw new MillraceError(
-    'EVENT_UNKNOWN',
-    `${bc}.${agg}.v${version} has no event of type '${type}'`,
-    { details: { field: 'type', type } },
-  );
 }

@@ -20,7 +20,7 @@ test('parses credentials, and ignores unsupported headers', () => {
 
 test('without authentication all callers have full access; with it only known ones', async () => {
   const open = createAccess({});
-  assert.equal((await open.identify(undefined)).isAdmin, true);
+  assert.deepEqual((await open.identify(undefined)).scopes, ['admin']);
   const denying = createAccess({ authenticate: () => undefined });
   await assert.rejects(
     denying.identify(basic('jane:x')),
@@ -28,8 +28,8 @@ test('without authentication all callers have full access; with it only known on
   );
 });
 
-const admin: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
-const user: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: false };
+const admin: KurrentIdentity = { scopes: ['admin'] };
+const user: KurrentIdentity = { scopes: ['read', 'append'] };
 const tenant: KurrentIdentity = { ...user, tenant: 'core' };
 const tenantAdmin: KurrentIdentity = { ...admin, tenant: 'core' };
 
@@ -46,42 +46,56 @@ test('checks read and write access by identity and stream', () => {
   };
   const own = 'banking.account.v1-core-1';
   const other = 'banking.account.v1-other-1';
-  const table: readonly (readonly [KurrentIdentity, string, boolean, boolean])[] = [
-    [admin, 'anything', true, true],
-    [admin, '$settings', true, true],
-    [admin, '$all', true, false],
-    [admin, '$ce-orders', true, false],
-    [user, 'anything', true, true],
-    [user, '$$anything', true, true],
-    [user, '$settings', false, false],
-    [tenant, own, true, true],
-    [tenant, `$$${own}`, true, true],
-    [tenant, other, false, false],
-    [tenant, `$$${other}`, false, false],
-    [tenant, 'anything', false, false],
-    [tenant, '$all', true, false],
-    [tenantAdmin, '$settings', false, false],
-    [admin, '$millrace-tokens', true, true],
-    [user, '$millrace-tokens', false, false],
-    [user, '$$$millrace-tokens', false, false],
-    [tenantAdmin, '$$$millrace-tokens', false, false],
-    [{ ...admin, mayWrite: false }, own, true, false],
-    [{ ...admin, mayRead: false }, own, false, true],
+  const cleaner: KurrentIdentity = { scopes: ['delete'], tenant: 'core' };
+  // The letters are the scopes that the identity may use on the stream: read, append, delete.
+  const table: readonly (readonly [KurrentIdentity, string, string])[] = [
+    [admin, 'anything', 'rad'],
+    [admin, '$$anything', 'rad'],
+    [admin, '$settings', 'rad'],
+    [admin, '$all', 'r'],
+    [admin, '$ce-orders', 'r'],
+    [user, 'anything', 'ra'],
+    // The metadata of a stream can remove its events.
+    [user, '$$anything', 'r'],
+    [user, '$settings', ''],
+    [tenant, own, 'ra'],
+    [tenant, `$$${own}`, 'r'],
+    [tenant, other, ''],
+    [tenant, `$$${other}`, ''],
+    [tenant, 'anything', ''],
+    [tenant, '$all', 'r'],
+    [cleaner, own, 'd'],
+    [cleaner, `$$${own}`, 'ad'],
+    [cleaner, other, ''],
+    [cleaner, '$settings', ''],
+    [tenantAdmin, own, 'rad'],
+    [tenantAdmin, '$settings', ''],
+    [admin, '$millrace-tokens', 'ra'],
+    [admin, '$$$millrace-tokens', 'r'],
+    [admin, '$persistentSubscriptionConfig', 'r'],
+    [admin, '$persistentsubscription-a::b-checkpoint', 'r'],
+    [admin, '$$$persistentSubscriptionConfig', 'r'],
+    [user, '$millrace-tokens', ''],
+    [user, '$$$millrace-tokens', ''],
+    [tenantAdmin, '$$$millrace-tokens', ''],
+    [{ scopes: ['read'] }, own, 'r'],
+    [{ scopes: ['append'] }, own, 'a'],
+    [{ scopes: ['use', 'work', 'operate', 'bus'] }, own, ''],
   ];
-  for (const [identity, stream, reads, writes] of table) {
-    assert.equal(access.mayRead(identity, stream), reads, `read ${stream}`);
-    assert.equal(
-      may(() => access.checkWrite(identity, stream)),
-      writes,
-      `write ${stream}`,
+  for (const [identity, stream, expected] of table) {
+    const scopes = (['read', 'append', 'delete'] as const).filter((scope) =>
+      may(() => access.check(identity, stream, scope)),
     );
+    const text = scopes.map((scope) => scope[0]).join('');
+    assert.equal(text, expected, `${identity.scopes.join()} on ${stream}`);
+    assert.equal(access.mayRead(identity, stream), expected.includes('r'));
   }
   assert.equal(
-    may(() => access.checkGroup(admin, '$all', 'manage')),
+    may(() => access.checkGroup(admin, '$all', 'admin')),
     true,
   );
   assert.equal(
-    may(() => access.checkGroup(user, 'orders-1', 'manage')),
+    may(() => access.checkGroup(user, 'orders-1', 'admin')),
     false,
   );
   assert.equal(
@@ -96,11 +110,11 @@ test('checks read and write access by identity and stream', () => {
     );
   }
   assert.equal(
-    may(() => access.checkGroup(tenantAdmin, own, 'manage')),
+    may(() => access.checkGroup(tenantAdmin, own, 'admin')),
     true,
   );
   assert.equal(
-    may(() => access.checkGroup(tenantAdmin, '$ce-banking.account.v1', 'manage')),
+    may(() => access.checkGroup(tenantAdmin, '$ce-banking.account.v1', 'admin')),
     false,
   );
 });
@@ -116,13 +130,18 @@ test('a restricted identity sees only its events of $all', () => {
   assert.deepEqual(seenBy(tenantAdmin), streams.slice(0, 1));
 });
 
-test('without authentication internal streams of Millrace are read-only', async () => {
+test('without authentication system streams are read-only', async () => {
   const access = createAccess({});
   const anybody = await access.identify(undefined);
-  for (const stream of ['$millrace-tokens', '$$$millrace-tokens']) {
-    assert.throws(() => access.checkWrite(anybody, stream), RpcError);
+  const streams = ['$millrace-tokens', '$persistentSubscriptionConfig', '$settings'];
+  for (const stream of streams.flatMap((name) => [name, `$$${name}`])) {
+    access.check(anybody, stream, 'read');
+    for (const scope of ['append', 'delete'] as const) {
+      assert.throws(() => access.check(anybody, stream, scope), RpcError, stream);
+    }
   }
-  access.checkWrite(anybody, '$settings');
+  access.check(anybody, 'orders-1', 'delete');
+  access.check(anybody, '$$orders-1', 'append');
 });
 
 test('an ended identity is rejected like an unknown one', async () => {

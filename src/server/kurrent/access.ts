@@ -2,6 +2,7 @@
 
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import { tenantOfStream } from '../../contracts/stream-name.ts';
+import { allowsScope } from '../../platform/tokens/scopes.ts';
 import type {
   KurrentCredentials,
   KurrentIdentity,
@@ -12,26 +13,31 @@ import { accessDenied, notAuthenticated } from './rpc-error.ts';
 export interface Access {
   /** The identity of the `authorization` header; throws an RpcError for invalid credentials. */
   identify(authorization: string | undefined): Promise<KurrentIdentity>;
-  checkRead(identity: KurrentIdentity, stream: string): void;
-  checkWrite(identity: KurrentIdentity, stream: string): void;
-  /** For persistent subscriptions: reading or managing a group of this source. */
-  checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): void;
+  /** Throws unless the identity has this scope and may use it on this stream. */
+  check(identity: KurrentIdentity, stream: string, scope: StreamScope): void;
+  /** For persistent subscriptions: reading, operating or managing a group of this source. */
+  checkGroup(identity: KurrentIdentity, source: string, scope: 'read' | 'operate' | 'admin'): void;
   mayRead(identity: KurrentIdentity, stream: string): boolean;
   /** A filter for the events of `$all`; undefined: all events are visible. */
   visible(identity: KurrentIdentity): ((event: { readonly stream: string }) => boolean) | undefined;
 }
 
-/** Internal streams of Millrace, such as the one of tokens. */
-const ownPrefix = '$millrace-';
+type StreamScope = 'read' | 'append' | 'delete';
 
-const unrestricted: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
+/** Streams that this server itself depends on. */
+const ownStreams = /^\$(millrace-|persistentsubscription)/i;
+
+/** The adapter of another Millrace process appends its tokens and its audit. */
+const appendedByAdapter = '$millrace-';
+
+const unrestricted: KurrentIdentity = { scopes: ['admin'] };
 
 export function createAccess(
   options: Pick<KurrentServerOptions, 'authenticate' | 'tenants'>,
 ): Access {
   const { authenticate, tenants } = options;
   const mayRead = (identity: KurrentIdentity, stream: string): boolean =>
-    identity.mayRead && hasAccess(identity, stream, tenants, 'read');
+    hasAccess(identity, stream, tenants, 'read');
   return {
     async identify(authorization) {
       if (authenticate === undefined) return unrestricted;
@@ -40,21 +46,19 @@ export function createAccess(
       throw notAuthenticated('missing or invalid credentials');
     },
     mayRead,
-    checkRead(identity, stream) {
-      if (!mayRead(identity, stream)) throw accessDenied();
+    check(identity, stream, scope) {
+      if (!hasAccess(identity, stream, tenants, scope)) throw accessDenied();
     },
-    checkWrite(identity, stream) {
-      if (!identity.mayWrite || !hasAccess(identity, stream, tenants, 'write'))
-        throw accessDenied();
-    },
-    checkGroup(identity, source, what) {
+    checkGroup(identity, source, scope) {
       // Groups of index streams deliver events of all tenants, and groups of `$all` those of the system.
       const isTenantAllowed = identity.tenant === undefined || !isIndex(source);
-      const isScopeAllowed = (what === 'read' && !hasSystemEvents(source)) || identity.isAdmin;
-      if (!isTenantAllowed || !isScopeAllowed || !mayRead(identity, source)) throw accessDenied();
+      const needed = scope === 'read' && hasSystemEvents(source) ? 'admin' : scope;
+      const isScopeAllowed = allowsScope(identity.scopes, needed);
+      const isReachable = isWithinReach(identity, source, tenants);
+      if (!isTenantAllowed || !isScopeAllowed || !isReachable) throw accessDenied();
     },
     visible(identity) {
-      if (identity.isAdmin && identity.tenant === undefined) return undefined;
+      if (isGlobalAdmin(identity)) return undefined;
       return ({ stream }) => mayRead(identity, stream);
     },
   };
@@ -88,14 +92,40 @@ function hasAccess(
   identity: KurrentIdentity,
   stream: string,
   tenants: TenantLookup | undefined,
-  what: 'read' | 'write',
+  scope: StreamScope,
 ): boolean {
-  if (stream.startsWith('$$')) return hasAccess(identity, stream.slice(2), tenants, what);
-  if (stream.startsWith('$')) {
-    if (isIndex(stream)) return what === 'read';
-    // Without authentication no caller may create a token.
-    if (stream.startsWith(ownPrefix) && what === 'write' && identity === unrestricted) return false;
-    return identity.isAdmin && identity.tenant === undefined;
+  if (stream.startsWith('$$')) {
+    // The metadata of a stream can remove all of its events.
+    return hasAccess(identity, stream.slice(2), tenants, scope === 'read' ? 'read' : 'delete');
   }
+  if (!allowsScope(identity.scopes, scope)) return false;
+  if (scope !== 'read' && stream.startsWith('$') && !mayWriteSystem(identity, stream, scope)) {
+    return false;
+  }
+  return isWithinReach(identity, stream, tenants);
+}
+
+/** System streams of the server are never removed, and without authentication no caller writes one. */
+function mayWriteSystem(
+  identity: KurrentIdentity,
+  stream: string,
+  scope: 'append' | 'delete',
+): boolean {
+  if (isIndex(stream) || identity === unrestricted) return false;
+  return !ownStreams.test(stream) || (scope === 'append' && stream.startsWith(appendedByAdapter));
+}
+
+/** Whether the stream is one of the identity's tenant, or a system stream of an administrator. */
+function isWithinReach(
+  identity: KurrentIdentity,
+  stream: string,
+  tenants: TenantLookup | undefined,
+): boolean {
+  if (stream.startsWith('$$')) return isWithinReach(identity, stream.slice(2), tenants);
+  if (stream.startsWith('$')) return isIndex(stream) || isGlobalAdmin(identity);
   return identity.tenant === undefined || tenantOfStream(stream, tenants) === identity.tenant;
+}
+
+function isGlobalAdmin({ scopes, tenant }: KurrentIdentity): boolean {
+  return tenant === undefined && scopes.includes('admin');
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
+import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
 import type { Access } from './access.ts';
 import type { KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
@@ -17,6 +18,7 @@ export interface KurrentContext {
   readonly protocol: Protocol;
   readonly limits: KurrentLimits;
   readonly access: Access;
+  readonly accept: AcceptEvent | undefined;
   readonly tenants: TenantLookup | undefined;
   readonly subscriptions: SubscriptionSlots;
   readonly observer: Observer;

@@ -47,6 +47,7 @@ export async function startKurrentServer(
     protocol,
     limits,
     access: createAccess(options),
+    accept: options.accept,
     tenants,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     observer,

@@ -24,7 +24,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: dead letters', 'admin');
+const { get, post } = routesOf('admin: dead letters', 'operate');
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const letter = Type.Object(

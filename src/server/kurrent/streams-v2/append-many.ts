@@ -71,7 +71,7 @@ export async function appendRecords(
   });
   const written = new Set(records.map(({ stream }) => stream));
   const unwritten = expectations.filter(({ stream }) => !written.has(stream));
-  for (const { stream } of unwritten) context.access.checkRead(info.identity, stream);
+  for (const { stream } of unwritten) context.access.check(info.identity, stream, 'read');
   await checkUnwritten(context, unwritten);
   const expected = new Map(expectations.map((each) => [each.stream, each.expected]));
   // Adjacent records of one stream are one append, which keeps the order of all records.
@@ -106,13 +106,13 @@ async function commit(
   { identity }: CallInfo,
 ): Promise<readonly AppendResult[]> {
   try {
-    for (const { stream } of parts) context.access.checkWrite(identity, stream);
+    for (const { stream } of parts) context.access.check(identity, stream, 'append');
     return await withOpaqueRetry((opaque) =>
       context.store.appendMany(
         parts.map(({ stream, expected, events }): StreamAppend => ({
           stream,
           expected,
-          events: toEnvelopes(context, { stream, events }, opaque),
+          events: toEnvelopes(context, { stream, events, identity }, opaque),
         })),
       ),
     );

@@ -8,12 +8,14 @@ import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
 import { originOf } from '../events/event-origin.ts';
-import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
+import { fromWire, markHeader, type ForeignEvent, type Mark } from '../events/from-wire.ts';
+import type { KurrentIdentity } from '../kurrent-server.ts';
 
 export interface ForeignAppend {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly ForeignEvent[];
+  readonly identity: KurrentIdentity;
 }
 
 export interface Appended {
@@ -23,7 +25,7 @@ export interface Appended {
   readonly sequence?: number | undefined;
 }
 
-type AppendContext = Pick<KurrentContext, 'store' | 'tenants' | 'clock'>;
+type AppendContext = Pick<KurrentContext, 'accept' | 'store' | 'tenants' | 'clock'>;
 
 export async function appendForeign(
   context: AppendContext,
@@ -52,13 +54,23 @@ export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>)
 }
 
 export function toEnvelopes(
-  context: Pick<KurrentContext, 'tenants' | 'clock'>,
-  { stream, events }: Pick<ForeignAppend, 'stream' | 'events'>,
+  context: Omit<AppendContext, 'store'>,
+  { stream, events, identity }: Omit<ForeignAppend, 'expected'>,
   opaque: boolean,
 ): DomainEventEnvelope[] {
   const origin = originOf(stream, context.tenants);
   const now = toIsoTime(context.clock.now());
-  return events.map((event) => fromWire(event, { origin, now, opaque }));
+  const isAdmin = identity.scopes.includes('admin');
+  return events.map((event) => {
+    const envelope = fromWire(event, { origin, now, opaque });
+    const { type, payload, headers } = envelope;
+    const mark = headers?.[markHeader] as Mark | undefined;
+    const sent = mark?.data === 'bytes' ? { stream, type } : { stream, type, payload };
+    const accepted = context.accept?.(sent, isAdmin);
+    // Bytes that no module has a schema for are stored as the client sent them.
+    const isUnchanged = accepted === undefined || accepted === payload;
+    return isUnchanged ? envelope : { ...envelope, payload: accepted };
+  });
 }
 
 /** An append without events only checks the expected revision. */

@@ -68,8 +68,8 @@ export async function batchAppend(
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
-      context.access.checkWrite(identity, stream);
-      const appended = await appendForeign(context, { stream, expected, events });
+      context.access.check(identity, stream, 'append');
+      const appended = await appendForeign(context, { stream, expected, events, identity });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
       if (!hasReplied) rejectBatch(request, error);

@@ -46,7 +46,7 @@ function targetOf(
 ): { stream: string; expected: ReturnType<typeof expectedOf> } {
   if (options === undefined) throw badRequest('the request has no options');
   const stream = streamNameOf(options.streamIdentifier);
-  context.access.checkWrite(identity, stream);
+  context.access.check(identity, stream, 'delete');
   return { stream, expected: expectedOf(options, options.revision) };
 }
 

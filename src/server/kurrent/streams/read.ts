@@ -21,7 +21,8 @@ export async function read(
   info: CallInfo,
 ): Promise<void> {
   const plan = boundToTenant(planRead(request), info);
-  context.access.checkRead(info.identity, plan.source.kind === 'all' ? '$all' : plan.source.stream);
+  const stream = plan.source.kind === 'all' ? '$all' : plan.source.stream;
+  context.access.check(info.identity, stream, 'read');
   if (plan.live) return subscribe(context, plan, send, info);
   const shown =
     plan.source.kind === 'stream' ? await metadataView(context, plan.source.stream) : undefined;
