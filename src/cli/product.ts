@@ -1,21 +1,20 @@
 // Runs the product in one process until the signal fires, for `millrace start` and `millrace dev`.
 
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { createTenantDirectory } from '../contracts/tenant.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { RoleReport } from '../platform/engines/role-report.ts';
-import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { createAppendRules } from '../platform/modules/append-rules.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
-import { tokenState } from '../platform/tokens/token.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
+import { createFirstToken, liveTokens, readKeptToken, type KeptToken } from './admin-token.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
 import {
   configOption,
@@ -26,6 +25,7 @@ import {
   option,
   nonNegativeInteger,
 } from './options.ts';
+import type { LocalCertificate } from '../server/kurrent/local-certificate.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
 import { counted } from './terminal/text.ts';
@@ -39,7 +39,7 @@ export const productOptions = {
   'kurrent-port': option('N', 'port of the KurrentDB protocol (default: 2113; 0 picks a free one)'),
   'kurrent-auth': option(
     'how',
-    'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
+    'authentication of the KurrentDB protocol: tokens, over TLS, or none (default: tokens)',
   ),
   tenants: option('a-b,c-d', 'tenants with a hyphen in their name (tenants of tokens are known)'),
   'no-kurrent': flag('does not serve the KurrentDB protocol'),
@@ -56,6 +56,9 @@ export const productOptions = {
   ),
 };
 
+/** Certificates and the token of the first start, in the working directory. */
+const dataFolder = '.millrace';
+
 const kurrentAuthOf = oneOf(['tokens', 'none']);
 
 export interface ProductHooks {
@@ -63,6 +66,8 @@ export interface ProductHooks {
   readonly store?: string | undefined;
   /** Runs when everything is started, instead of creating the first token; returns banner lines. */
   readonly ready?: (running: RunningProduct) => Promise<readonly BannerLine[]>;
+  /** Which files of `.millrace` keep the admin token of this command. Default: those of `millrace start`. */
+  readonly isOwnToken?: (file: string) => boolean;
   /** Prints one line of JSON instead of the banner. */
   readonly isJson?: boolean;
 }
@@ -144,7 +149,7 @@ async function readSettings(
     port: nonNegativeInteger('port', values.port) ?? written.server?.port ?? 7480,
     ntfyPort: nonNegativeInteger('ntfy-port', values['ntfy-port']),
     kurrentPort: nonNegativeInteger('kurrent-port', values['kurrent-port']) ?? 2113,
-    kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'none'),
+    kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'tokens'),
     tenants: values.tenants?.split(',').map((name) => name.trim()) ?? [],
     shutdown: shutdownTimes(values['shutdown-timeout']),
   };
@@ -195,7 +200,7 @@ function assertSafeHost({ host, serves, kurrentAuth, tls }: Settings): void {
   const isOpen = serves.kurrent && kurrentAuth === 'none';
   if (!isOpen && tls !== undefined) return;
   const problem = isOpen
-    ? 'would accept connections without authentication: create a token (millrace token create) and start with --kurrent-auth tokens'
+    ? 'would accept connections without authentication: create a token (millrace token create) and remove --kurrent-auth none'
     : 'would send secrets over the network in plain text: pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy';
   throw new MillraceError('CONFIG_INVALID', `--host ${host} ${problem}`, {
     details: { field: isOpen ? 'kurrent-auth' : 'tls-cert', host },
@@ -316,30 +321,45 @@ async function startHttpApi(
   });
 }
 
-async function startKurrentProtocol({ settings, platform }: Product): Promise<Server> {
+async function startKurrentProtocol({ context, settings, platform }: Product): Promise<Server> {
   const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
-  const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
+  const { host, kurrentPort: port, kurrentAuth, shutdown } = settings;
   const { engines, modules, tokens } = platform;
   const given = createTenantDirectory(settings.tenants);
-  const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
-  return startKurrentServer(engines.store, {
+  const isOpen = kurrentAuth === 'none';
+  const local =
+    isOpen || settings.tls !== undefined ? undefined : await certificateFor(host, context.cwd);
+  const server = await startKurrentServer(engines.store, {
     leases: engines.subscriptions.leases,
     host,
     port,
     tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
     limits: { stopMsMax: shutdown.requestsMs },
     accept: createAppendRules(modules),
-    authenticate,
-    tls,
+    authenticate: isOpen ? undefined : authenticateByTokens(tokens),
+    tls: settings.tls ?? local,
   });
+  const authority = local && `&tlsCAFile=${encodeURIComponent(local.authorityFile)}`;
+  return {
+    url: `${server.url}${authority ?? ''}`,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** Official clients send credentials over TLS only. */
+async function certificateFor(host: string, cwd: string): Promise<LocalCertificate> {
+  const { localCertificate } = await import('../server/kurrent/local-certificate.ts');
+  const hosts = new Set(['localhost', '127.0.0.1', '::1', host]);
+  return localCertificate(resolve(cwd, dataFolder, 'tls'), [...hosts]);
 }
 
 async function printBanner(
-  { context, settings, platform }: Product,
+  product: Product,
   urls: Readonly<ServerUrls>,
-  { ready, isJson }: ProductHooks,
+  { ready, isJson, isOwnToken }: ProductHooks,
 ): Promise<void> {
-  const { stdout, paint } = context;
+  const { context, settings, platform } = product;
+  const { cwd, stdout, paint, isTTY } = context;
   const { http, ntfy, kurrent } = urls;
   const { roleReport } = await import('../platform/engines/role-report.ts');
   const roles = roleReport(platform.engines.roles);
@@ -357,29 +377,23 @@ async function printBanner(
       `${paint.cyan(`${ntfy}/<topic>`)}  ${paint.dim('(ntfy apps, curl -d hi)')}`,
     ]);
   }
-  if (kurrent !== undefined) {
-    lines.push(
-      ['KurrentDB', `${paint.cyan(kurrent)}  ${paint.dim('(official clients)')}`],
-      ['', paint.dim(await kurrentAccess(settings, platform.tokens))],
-    );
+  const folder = resolve(cwd, dataFolder);
+  const ownLines = await ready?.({ platform, config: settings.config, url: http });
+  const isFirst = ready === undefined && settings.serves.api;
+  const failed = isFirst ? await createFirstToken(platform.tokens, folder) : undefined;
+  const token = await readKeptToken(platform.tokens, folder, isOwnToken);
+  if (kurrent !== undefined) lines.push(...(await kurrentLines(product, kurrent, token)));
+  if (failed !== undefined) {
+    lines.push(['no token', `${failed.problem}; create one with millrace token create`]);
+  } else if (token !== undefined) {
+    const text = isTTY ? `${paint.bold(token.secret)}  ` : '';
+    lines.push(['admin token', `${text}${paint.dim(`in ${relative(cwd, token.file)}`)}`]);
   }
-  let adminToken: string | undefined;
-  if (ready !== undefined) {
-    lines.push(...(await ready({ platform, config: settings.config, url: http })));
-  } else {
-    const first = settings.serves.api ? await createFirstToken(platform.tokens) : undefined;
-    if (first !== undefined && 'secret' in first) {
-      adminToken = first.secret;
-      lines.push(['admin token', `${paint.bold(first.secret)}  ${paint.dim('(shown only once)')}`]);
-    } else if (first !== undefined) {
-      lines.push(['no token', `${first.problem}; create one with millrace token create`]);
-    }
-    lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
-  }
+  lines.push(...(ownLines ?? [['watch events', paint.dim('npm run millrace -- stream tail')]]));
   const ownNtfy = settings.ntfyPort === undefined ? undefined : ntfy;
   stdout.write(
     isJson === true
-      ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminToken })}\n`
+      ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminTokenFile: token?.file })}\n`
       : bannerText(lines, context),
   );
 }
@@ -421,39 +435,31 @@ function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): st
   ].join('\n');
 }
 
-async function kurrentAccess(
-  { kurrentAuth, tls }: Settings,
-  tokens: Pick<Tokens, 'list'>,
-): Promise<string> {
-  if (kurrentAuth === 'none') {
-    return 'no authentication, local connections only (--kurrent-auth tokens requires tokens)';
+/** The connection string for official clients, with credentials if their secret is known. */
+async function kurrentLines(
+  { context, settings, platform }: Product,
+  url: string,
+  token: KeptToken | undefined,
+): Promise<readonly BannerLine[]> {
+  const { paint, isTTY } = context;
+  if (settings.kurrentAuth === 'none') {
+    const note = 'no authentication: every program on this machine has full access';
+    return [
+      ['KurrentDB', paint.cyan(url)],
+      ['', paint.yellow(note)],
+    ];
   }
-  const { length } = await liveTokens(tokens);
-  if (length === 0) {
-    return 'no active tokens: create one with npm run millrace -- token create <name> --scope admin';
-  }
-  const note = tls === undefined ? '; official clients send credentials over TLS only' : '';
-  return `authentication with ${counted(length, 'active token')}${note}`;
-}
-
-/** Without a first token, no request could be authenticated and no token created over HTTP. */
-async function createFirstToken(
-  tokens: Tokens,
-): Promise<{ readonly secret: string } | { readonly problem: string } | undefined> {
-  if ((await liveTokens(tokens)).length > 0) return undefined;
-  try {
-    return await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' });
-  } catch (error) {
-    // Another process that started at the same time has created the token.
-    if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
-    // KurrentDB lets only its administrators write system streams.
-    return { problem: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-async function liveTokens(tokens: Pick<Tokens, 'list'>): Promise<readonly object[]> {
-  const nowMs = Date.now();
-  return (await tokens.list()).filter((token) => tokenState(token, nowMs) === 'live');
+  const secret = token === undefined || isTTY ? token?.secret : `$(cat '${token.file}')`;
+  const credentials = `${token?.name ?? '<token>'}:${secret ?? '<secret>'}@`;
+  const { length } = await liveTokens(platform.tokens);
+  const note =
+    length === 0
+      ? 'no active tokens: create one with npm run millrace -- token create <name> --scope admin'
+      : `official clients; ${counted(length, 'active token')}`;
+  return [
+    ['KurrentDB', paint.cyan(`"${url.replace('://', `://${credentials}`)}"`)],
+    ['', paint.dim(note)],
+  ];
 }
 
 async function shutDown(
