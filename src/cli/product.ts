@@ -10,6 +10,7 @@ import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { RoleReport } from '../platform/engines/role-report.ts';
 import { createAppendRules } from '../platform/modules/append-rules.ts';
+import { createSecretHider } from '../platform/modules/hide-secrets.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
@@ -336,6 +337,7 @@ async function startKurrentProtocol({ context, settings, platform }: Product): P
     tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
     limits: { stopMsMax: shutdown.requestsMs },
     accept: createAppendRules(modules),
+    hider: createSecretHider(modules),
     authenticate: isOpen ? undefined : authenticateByTokens(tokens),
     tls: settings.tls ?? local,
   });

@@ -91,6 +91,7 @@ export {
   type TokenState,
 } from './tokens/token.ts';
 export type { TokenScope } from './tokens/scopes.ts';
+export { createSecretHider, type SecretHider } from './modules/hide-secrets.ts';
 export { createAppendRules, type AcceptEvent, type ClientEvent } from './modules/append-rules.ts';
 export {
   defineModule,

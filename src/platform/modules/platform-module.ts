@@ -79,6 +79,11 @@ export interface PlatformModule {
    * `context.user`.
    */
   readonly commands?: Readonly<Record<string, TokenScope>> | undefined;
+  /**
+   * Fields of events and documents, by aggregate, whose values no client may see, such as encrypted tokens. Servers replace
+   * them; handlers, `documents` and gRPC clients with the scope `admin` get the values.
+   */
+  readonly secrets?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly projections?: readonly Projection[] | undefined;
   /** A function if the reactions depend on other aggregates. */
   readonly reactors?:
@@ -112,6 +117,8 @@ export interface ModuleBook {
   readonly aggregates: ReadonlyMap<string, AnyAggregate>;
   /** The commands open to clients, and the scope that each needs. */
   readonly commands: ReadonlyMap<string, TokenScope>;
+  /** Secret fields by aggregate. */
+  readonly secrets: ReadonlyMap<string, readonly string[]>;
   readonly projections: readonly Projection[];
   readonly reactors: readonly Reactor[];
   readonly sagas: readonly Saga[];
@@ -204,6 +211,7 @@ export function bindModules(
   const book = {
     aggregates,
     commands,
+    secrets: new Map(all(({ secrets = {} }) => Object.entries(secrets))),
     projections: all(({ projections }) => projections),
     reactors: all(({ reactors }) =>
       typeof reactors === 'function' ? reactors(context) : reactors,

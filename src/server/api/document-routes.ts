@@ -3,6 +3,7 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
+import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
@@ -25,6 +26,12 @@ const waitQuery = {
 };
 
 export function documentRoutes(platform: ApiPlatform): readonly Route[] {
+  const hider = createSecretHider(platform.modules);
+  const hide = <Found extends { readonly document: unknown }>(
+    { aggregate }: { readonly aggregate: string },
+    given: Found,
+  ): Found => ({ ...given, document: hider.value(aggregate, given.document) });
+
   /** Read-your-writes: waits until all projections of this read model have reached the position. */
   const wait = async (
     { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
@@ -61,7 +68,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         await wait(family, request.query, request.signal);
         const document = await documents.get(tenant, id);
         if (document === undefined) throw unknownDocument(family, id);
-        return { body: document };
+        return { body: hide(family, document) };
       },
     }),
     route({
@@ -98,7 +105,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         if (index !== undefined) {
           if (value === undefined) throw missingValue();
           const one = await documents.byIndex(tenant, index, value);
-          return { body: { items: one === undefined ? [] : [one] } };
+          return { body: { items: one === undefined ? [] : [hide(family, one)] } };
         }
         const page = {
           ...(limit === undefined ? {} : { limit }),
@@ -108,12 +115,11 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         };
-        return {
-          body:
-            range === undefined
-              ? await documents.bySet(tenant, set, page)
-              : await documents.byRange(tenant, range, { ...page, ...bounds }),
-        };
+        const found =
+          range === undefined
+            ? await documents.bySet(tenant, set, page)
+            : await documents.byRange(tenant, range, { ...page, ...bounds });
+        return { body: { ...found, items: found.items.map((each) => hide(family, each)) } };
       },
     }),
   ];

@@ -4,6 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
+import { createSecretHider, type SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { tenantWithin, checkStreamAccess, type ApiPlatform } from './api-context.ts';
@@ -19,7 +20,7 @@ export interface EventQuery {
 
 /** Follows all streams: `after` is a position or `end`. Invalid input throws before the first event. */
 export function followEvents(
-  { engines }: ApiPlatform,
+  { engines, modules }: ApiPlatform,
   { principal, signal }: Caller,
   { after, ...query }: EventQuery & { readonly after?: string | undefined },
 ): AsyncIterable<SentEvent> {
@@ -28,7 +29,7 @@ export function followEvents(
     signal,
     after: after === undefined || after === 'end' ? after : parsePosition(after),
   });
-  return feedEvents(items, ({ position }) => position);
+  return feedEvents(items, createSecretHider(modules), ({ position }) => position);
 }
 
 /** Follows one stream: `after` is a revision or `end`. */
@@ -42,7 +43,8 @@ export function followStream(
     signal: caller.signal,
     after: after === undefined || after === 'end' ? after : revisionOf(after),
   });
-  return feedEvents(items, ({ revision }) => String(revision));
+  const hider = createSecretHider(platform.modules);
+  return feedEvents(items, hider, ({ revision }) => String(revision));
 }
 
 /** Callers that are bound to a tenant see only the events of that tenant. */
@@ -61,11 +63,14 @@ export function filterFor({
 
 async function* feedEvents(
   items: AsyncIterable<FeedItem>,
+  hider: SecretHider,
   idOf: (event: { readonly position: string; readonly revision: number }) => string,
 ): AsyncGenerator<SentEvent> {
   for await (const item of items) {
     if (item.kind === 'events') {
-      for (const event of item.events) yield { event: 'event', id: idOf(event), data: event };
+      for (const event of item.events) {
+        yield { event: 'event', id: idOf(event), data: hider.event(event) };
+      }
     } else {
       yield { event: item.kind, data: { position: item.position } };
     }

@@ -7,6 +7,7 @@ import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import { createAppendRules } from '../../platform/modules/append-rules.ts';
+import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -94,6 +95,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
   const { tenants } = platform.tokens;
   const accept = createAppendRules(platform.modules);
+  const hide = createSecretHider(platform.modules).event;
 
   return [
     route({
@@ -183,7 +185,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         const last = items.at(-1)?.revision ?? 0;
         const next = way === 'forwards' ? last + 1 : last - 1;
         const hasMore = items.length === count && next >= 0;
-        return { body: { items, cursor: hasMore ? String(next) : undefined } };
+        return { body: { items: items.map(hide), cursor: hasMore ? String(next) : undefined } };
       },
     }),
     route({
@@ -211,7 +213,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
           })
           .toArray();
         const next = items.length === count ? items.at(-1)?.position : undefined;
-        return { body: { items, cursor: next } };
+        return { body: { items: items.map(hide), cursor: next } };
       },
     }),
     route({

@@ -6,8 +6,9 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
+import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { Access } from './access.ts';
-import type { KurrentLimits } from './kurrent-server.ts';
+import type { KurrentIdentity, KurrentLimits } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import { RpcError, status } from './rpc-error.ts';
 
@@ -19,12 +20,21 @@ export interface KurrentContext {
   readonly limits: KurrentLimits;
   readonly access: Access;
   readonly accept: AcceptEvent | undefined;
+  readonly hider: SecretHider | undefined;
   readonly tenants: TenantLookup | undefined;
   readonly subscriptions: SubscriptionSlots;
   readonly observer: Observer;
   readonly clock: Clock;
   /** Fires when the server stops. */
   readonly stopping: AbortSignal;
+}
+
+/** What this reader must not see; administrators move events between stores. */
+export function hidesFrom(
+  { hider }: Pick<KurrentContext, 'hider'>,
+  { scopes }: KurrentIdentity,
+): SecretHider['event'] | undefined {
+  return scopes.includes('admin') ? undefined : hider?.event;
 }
 
 /** Limits the live subscriptions of all clients. */

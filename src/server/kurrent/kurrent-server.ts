@@ -4,6 +4,7 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
+import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { TokenScope } from '../../platform/tokens/scopes.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
@@ -40,6 +41,8 @@ export interface KurrentServerOptions {
     | undefined;
   /** The rules of modules for appended events (`createAppendRules`). Default: all events are accepted. */
   readonly accept?: AcceptEvent | undefined;
+  /** Hides secret fields of modules (`createSecretHider`). Default: all fields are sent. */
+  readonly hider?: SecretHider | undefined;
   /** Finds the end of a tenant that contains a hyphen in the name of a stream. */
   readonly tenants?: TenantLookup | undefined;
   readonly limits?: Partial<KurrentLimits> | undefined;

@@ -48,6 +48,7 @@ export async function startKurrentServer(
     limits,
     access: createAccess(options),
     accept: options.accept,
+    hider: options.hider,
     tenants,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     observer,

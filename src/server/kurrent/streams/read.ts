@@ -2,7 +2,7 @@
 
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { CallInfo, Send } from '../calls.ts';
-import type { KurrentContext } from '../context.ts';
+import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent, wireBytes } from '../events/to-wire.ts';
 import type { WireReadRequest, WireReadResponse } from '../protocol/streams-messages.ts';
 import { metadataView } from './metadata-events.ts';
@@ -32,6 +32,7 @@ export async function read(
   const size = createPageSize(context.limits.pageEventsMax);
   const keep = plan.source.kind === 'stream' ? undefined : context.access.visible(info.identity);
   const { signal } = info;
+  const wire = { ...plan, hide: hidesFrom(context, info.identity) };
   for await (const page of readPages(context.store, plan, size, { signal, keep })) {
     const [head] = page;
     if (last === undefined && head !== undefined && isTruncated(head, plan, first)) {
@@ -42,7 +43,7 @@ export async function read(
     const events = toReadEvents(context, plan, shown === undefined ? page : page.map(shown), info);
     let bytes = 0;
     for (const each of events instanceof Promise ? await events : events) {
-      const event = toWireEvent(each, plan);
+      const event = toWireEvent(each, wire);
       bytes += wireBytes(event);
       const full = send({ event });
       if (full !== undefined) await full;

@@ -3,7 +3,7 @@
 import { createIds } from '../../../foundation/ids.ts';
 import { toSequence } from '../../../store/position.ts';
 import type { CallInfo, Send } from '../calls.ts';
-import type { KurrentContext } from '../context.ts';
+import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent, wireBytes } from '../events/to-wire.ts';
 import type { WirePosition, WireTime } from '../protocol/shared-messages.ts';
 import type { WireReadResponse } from '../protocol/streams-messages.ts';
@@ -59,6 +59,7 @@ async function follow(
   };
   const size = createPageSize(context.limits.pageEventsMax);
   const keep = source.kind === 'stream' ? undefined : context.access.visible(info.identity);
+  const wire = { ...plan, hide: hidesFrom(context, info.identity) };
   for await (const item of followInPages(context.store, plan, { start, size }, info.signal)) {
     if (item.kind === 'events') {
       let bytes = 0;
@@ -69,9 +70,9 @@ async function follow(
         if (recorded === undefined) continue;
         const sequence = toSequence(recorded.position);
         if (pace !== undefined) await checkpoints(sequence - 1);
-        const wire = toWireEvent(event, plan);
-        bytes += wireBytes(wire);
-        const full = send({ event: wire });
+        const sent = toWireEvent(event, wire);
+        bytes += wireBytes(sent);
+        const full = send({ event: sent });
         if (full !== undefined) await full;
         number = source.kind === 'stream' ? recorded.revision : sequence;
       }
