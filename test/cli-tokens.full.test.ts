@@ -46,7 +46,11 @@ describe('millrace token', () => {
     for (const [line, code, problem] of [
       ['token create shop', 1, /^TOKEN_EXISTS/],
       ['token create Shop', 1, /^TOKEN_INVALID: token: name/],
-      ['token create other --scope write', 2, /--scope takes use, read, append, work, or admin/],
+      [
+        'token create other --scope write',
+        2,
+        /--scope takes use, read, append, delete, work, operate, bus, or admin/,
+      ],
       ['token create other --expires soon', 2, /--expires takes a duration/],
       ['token create other --expires 2020-01-01', 1, /^TOKEN_INVALID: token: expiresAt/],
       ['token create other --tenant A', 1, /^NAME_INVALID/],

@@ -16,9 +16,9 @@ let [http, ntfy, token] = ['', '', ''];
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'millrace-ntfy-port-'));
   const args = ['start', '--no-kurrent', '--ntfy-port', '0', '--json'];
-  product = await startProduct(folder, args, '"adminToken"');
+  product = await startProduct(folder, args, '"adminTokenFile"');
   const facts = JSON.parse(product.said) as Readonly<Record<string, string>>;
-  [http, ntfy, token] = [facts['http'] ?? '', facts['ntfy'] ?? '', facts['adminToken'] ?? ''];
+  [http, ntfy, token] = [facts['http'] ?? '', facts['ntfy'] ?? '', product.token ?? ''];
 });
 after(() => rm(folder, { recursive: true, force: true }));
 

@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { notifyReaper } from '../src/testing/servers/reaper.ts';
@@ -80,11 +82,14 @@ export async function startProduct(
       check();
     });
   await whenPrinted(last);
+  const [, file] = /(?:admin token +in |"adminTokenFile":")([^"\n]+)/.exec(output) ?? [];
+  const token = file && readFileSync(resolve(cwd, file), 'utf8').trim();
+  const printed = /kurrentdb:\/\/[^"\s]+(?: [^"\n]+)?/.exec(output)?.[0] ?? '';
   return {
     said: output,
-    url: `${/kurrentdb:\S+/.exec(output)?.[0] ?? ''}&discoveryInterval=1`,
+    url: `${printed.replace(/\$\(cat .*?\)/, token ?? '')}&discoveryInterval=1`,
     base: /http:\/\/\S+?(?=\s)/.exec(output)?.[0] ?? '',
-    token: /mr_\S+/.exec(output)?.[0],
+    token,
     output: () => output,
     whenPrinted,
     ended,

@@ -33,7 +33,11 @@ test('on PostgreSQL alone the product starts, and roles without an engine are of
   assert.equal(engines['outbox'], 'PostgreSQL');
   assert.equal(engines['bus'], 'off');
   assert.equal(await product.stop('SIGINT'), 0);
-  assert.deepEqual(await readdir(cwd), []);
+  const written = await readdir(join(cwd, '.millrace'));
+  assert.deepEqual(
+    [await readdir(cwd), written.toSorted()],
+    [['.millrace'], ['admin.token', 'tls']],
+  );
 });
 
 test('a role that a module uses lands in a local file with a warning, and is refused in production', async () => {

@@ -124,9 +124,9 @@ test('a second signal of either kind ends the process immediately', async () => 
 
 test('prints its addresses and token as JSON for scripts', async () => {
   const cwd = await mkdtemp(join(folder, 'json-'));
-  const product = await startProduct(cwd, ['start', '--no-kurrent', '--json'], '"adminToken"');
+  const product = await startProduct(cwd, ['start', '--no-kurrent', '--json'], '"adminTokenFile"');
   const facts = JSON.parse(product.said) as Readonly<Record<string, string>>;
-  assert.deepEqual(Object.keys(facts), ['store', 'http', 'adminToken']);
+  assert.deepEqual(Object.keys(facts), ['store', 'http', 'adminTokenFile']);
   assert.equal((await fetch(`${facts['http'] ?? ''}/health/ready`)).status, 200);
   assert.equal(await product.stop('SIGTERM'), 0);
   assert.equal(product.output(), product.said);

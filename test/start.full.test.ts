@@ -1,11 +1,13 @@
 // `millrace start` as a process, as `npm start` runs it.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { throwawayCertificate } from '../src/testing/support/throwaway-certificate.ts';
 import { runMillrace, spawnMillrace, type Outcome } from './cli-store-terminal.ts';
@@ -22,12 +24,36 @@ const start = (...more: readonly string[]): Promise<StartedProduct> =>
 const millrace = (...args: readonly string[]): Promise<Outcome> =>
   runMillrace(args, { cwd: folder });
 
+/** The printed connection string, as a shell reads it when it is pasted. */
+async function shellText(output: string): Promise<string> {
+  const [quoted = ''] = /"kurrentdb:.*"/.exec(output) ?? [];
+  const { stdout } = await promisify(execFile)('sh', ['-c', `printf %s ${quoted}`]);
+  return stdout;
+}
+
+test('without authentication, which must be requested, connections are in plain text', async () => {
+  const running = await start('--kurrent-auth', 'none', '--store', 'sqlite:open.db');
+  assert.match(running.url, /^kurrentdb:\/\/127\.0\.0\.1:\d+\?tls=false&/);
+  const client = KurrentDBClient.connectionString(running.url);
+  const event = jsonEvent({ type: 'OrderPlaced', data: {} });
+  await client.appendToStream('order-1', event);
+  for (const stream of ['$persistentSubscriptionConfig', '$millrace-tokens', '$other']) {
+    await assert.rejects(client.tombstoneStream(stream), { type: 'access-denied' });
+    await assert.rejects(client.appendToStream(stream, event), { type: 'access-denied' });
+  }
+  await client.dispose();
+  assert.equal(await running.stop('SIGTERM'), 0);
+});
+
 test('events of an official client are stored after a restart, and a second process cannot use the same port', async () => {
   const first = await start();
-  const writer = KurrentDBClient.connectionString(first.url);
+  const writer = KurrentDBClient.connectionString(await shellText(first.said));
   const event = jsonEvent({ type: 'OrderPlaced', data: { amount: 12.5 } });
   await writer.appendToStream('order-1', event);
   await writer.dispose();
+  const stranger = KurrentDBClient.connectionString(first.url.replace(/admin:.*@/, ''));
+  await assert.rejects(Array.fromAsync(stranger.readStream('order-1')), { type: 'access-denied' });
+  await stranger.dispose();
   assert.equal(await first.stop('SIGTERM'), 0);
 
   const second = await start();
@@ -46,11 +72,10 @@ test('events of an official client are stored after a restart, and a second proc
   assert.equal(await second.stop('SIGINT'), 0);
 });
 
-test('the first start prints a token for the API, and the next start prints none', async () => {
+test('the output has no secret: a file of this user keeps the admin token and the key', async () => {
   const first = await start('--store', 'sqlite:api.db');
-  const [base] = /http:\/\/\S+?(?=\s)/.exec(first.said) ?? [];
-  const [token] = /mr_\S+/.exec(first.said) ?? [];
-  assert.ok(base !== undefined && token !== undefined, first.said);
+  const { base, token, said } = first;
+  assert.doesNotMatch(said, /mr_/);
   assert.equal((await fetch(`${base}/health/ready`)).status, 200);
   assert.equal((await fetch(`${base}/api/v1/events`)).status, 401);
   const response = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
@@ -61,8 +86,24 @@ test('the first start prints a token for the API, and the next start prints none
   assert.equal(response.status, 201);
   assert.equal(await first.stop('SIGTERM'), 0);
   const second = await start('--store', 'sqlite:api.db');
-  assert.doesNotMatch(second.said, /mr_/);
+  assert.deepEqual([second.token, /mr_/.test(second.said)], [token, false]);
   assert.equal(await second.stop('SIGTERM'), 0);
+  // Other tests have kept the tokens of their stores in this folder.
+  const modes = new Map<string, string>();
+  for (const entry of await readdir(join(folder, '.millrace'), { recursive: true })) {
+    if (!/token$|tls/.test(entry)) continue;
+    const { mode } = await stat(join(folder, '.millrace', entry));
+    modes.set(entry, (mode & 0o777).toString(8));
+  }
+  assert.deepEqual(Object.fromEntries([...modes].toSorted()), {
+    'admin-2.token': '600',
+    'admin-3.token': '600',
+    'admin.token': '600',
+    tls: '700',
+    'tls/ca.crt': '600',
+    'tls/server.crt': '600',
+    'tls/server.key': '600',
+  });
 });
 
 test('tenants of --tenants are stored, and tenants that overlap them are refused', async () => {
@@ -95,8 +136,8 @@ test('an unknown role is rejected with the most similar one', async () => {
 test('a server that is reachable from other machines needs tokens and TLS', async () => {
   const wide = ['start', '--kurrent-port', '0', '--host', '0.0.0.0'];
   for (const [args, problem] of [
-    [wide, /^CONFIG_INVALID.*millrace token create.*--kurrent-auth tokens/],
-    [[...wide, '--kurrent-auth', 'none'], /^CONFIG_INVALID.*--kurrent-auth tokens/],
+    [wide, /^CONFIG_INVALID.*--tls-cert/],
+    [[...wide, '--kurrent-auth', 'none'], /^CONFIG_INVALID.*remove --kurrent-auth none/],
     [[...wide, '--kurrent-auth', 'tokens'], /^CONFIG_INVALID.*--tls-cert/],
     [[...wide, '--kurrent-auth', 'open'], /--kurrent-auth takes tokens or none/],
   ] as const) {
@@ -113,8 +154,8 @@ test('a token created by the command line admits a client until the command line
   const created = await millrace('token', 'create', 'ops', '--scope', 'admin', '--json');
   const { secret } = JSON.parse(created.stdout) as { readonly secret: string };
   const tls = ['--tls-cert', 'server.crt', '--tls-key', 'server.key'];
-  const running = await start('--kurrent-auth', 'tokens', ...tls);
-  const url = `${running.url}&tlsCAFile=${certificate.authorityFile}`;
+  const running = await start(...tls);
+  const url = `${running.url.replace(/\/\/.*@/, '//')}&tlsCAFile=${certificate.authorityFile}`;
   const client = KurrentDBClient.connectionString(url.replace('://', `://ops:${secret}@`));
   await client.appendToStream('order-2', jsonEvent({ type: 'OrderPlaced', data: {} }));
   const stranger = KurrentDBClient.connectionString(url);

@@ -24,7 +24,7 @@ const backing = openMemory(kurrentStoreOptions);
 const server = await startKurrentServer(backing.store, {
   port: 0,
   // Tokens may be written only by an administrator, so every caller is one.
-  authenticate: () => ({ mayRead: true, mayWrite: true, isAdmin: true }),
+  authenticate: () => ({ scopes: ['admin'] }),
 });
 after(async () => {
   await server[Symbol.asyncDispose]();

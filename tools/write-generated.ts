@@ -1,4 +1,4 @@
-// Writes the generated files: the JSON Schemas, the table of error codes and the command line
+// Writes the generated files: the JSON Schemas, the tables of error codes and scopes, and the command line
 // reference.
 // Tests check that they are up to date.
 
@@ -7,6 +7,7 @@ import { transportEnvelopeJsonSchema } from '../src/bus/transport-envelope.ts';
 import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
 import { errorCodes } from '../src/foundation/error-codes.ts';
 import { withCliReference } from './cli-reference.ts';
+import { withScopeReference } from './scope-reference.ts';
 
 const schemas = new URL('../schemas/', import.meta.url);
 mkdirSync(schemas, { recursive: true });
@@ -28,3 +29,6 @@ writeFileSync(errors, head + rows.join(''));
 
 const cli = new URL('../docs/cli.md', import.meta.url);
 writeFileSync(cli, withCliReference(readFileSync(cli, 'utf8')));
+
+const scopes = new URL('../docs/scopes.md', import.meta.url);
+writeFileSync(scopes, await withScopeReference(readFileSync(scopes, 'utf8')));

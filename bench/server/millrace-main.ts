@@ -50,7 +50,14 @@ const balances = projection({
 
 const platform = await createPlatform({
   engines: { store: `sqlite:${file}` },
-  modules: [defineModule({ name: 'banking', aggregates: [account], projections: [balances] })],
+  modules: [
+    defineModule({
+      name: 'banking',
+      aggregates: [account],
+      commands: { 'account.deposit': 'append' },
+      projections: [balances],
+    }),
+  ],
 });
 await platform.start();
 const unlimited = { perSecond: 1_000_000, burst: 1_000_000 };

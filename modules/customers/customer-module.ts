@@ -43,6 +43,7 @@ export function notifications(options: NotificationsOptions = {}): PlatformModul
     name: 'notify',
     uses: ['bus'],
     aggregates: [customerInbox, customerContact, broadcast],
+    commands: { 'broadcast.publish': 'append' },
     projections: [customerProjection, notificationProjection, broadcastProjection],
     reactors: (context) => [customerEscalation, broadcastFanOut(context)],
     sagas: [customerClock],

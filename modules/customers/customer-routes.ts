@@ -98,7 +98,7 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
   };
   const customerRoute = <Params extends TObject, Query extends TObject, Body extends TSchema>(
     definition: Omit<Parameters<typeof route<Params, Query, Body>>[0], 'access' | 'tag'>,
-  ): Route => route<Params, Query, Body>({ ...definition, access: 'known', tag });
+  ): Route => route<Params, Query, Body>({ ...definition, access: 'use', tag });
 
   return [
     customerRoute({
@@ -292,7 +292,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       path: broadcastPath,
       summary: 'Lists the broadcasts of the tenant, newest first',
       tag,
-      access: 'known',
+      access: 'use',
       query: Type.Object(pageQuery),
       responses: pageResponse(broadcastDocument),
       async handle(request) {
@@ -307,7 +307,7 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       description:
         'Starts at the current end, or after a position (`after`, `Last-Event-ID`; `start`: from the first one).',
       tag,
-      access: 'known',
+      access: 'use',
       isLong: true,
       query: followQuery,
       headersShown: followHeaders,

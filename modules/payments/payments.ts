@@ -37,6 +37,13 @@ export function payments(options: PaymentsOptions): PlatformModule {
   return defineModule({
     name: 'payments',
     aggregates: [currency, account, payment],
+    // The saga and the provider send the other commands.
+    commands: {
+      'currency.create': 'append',
+      'currency.update': 'append',
+      'account.open': 'append',
+      'payment.request': 'append',
+    },
     projections: [currencyProjection, accountProjection, paymentProjection],
     sagas: [paymentProcess({ answerWithinMs })],
     outbox: [paymentOutbox({ listeners: Object.keys(listeners) })],

@@ -81,6 +81,7 @@ export function slackRequests(options: SlackRequestsOptions = {}): PlatformModul
     name: 'slack-requests',
     uses: ['keys', 'queue'],
     aggregates: [messageRequest, workspace, app, channel, template],
+    secrets: { 'slack-workspace': ['token'], 'slack-app': ['signingSecret'] },
     projections,
     subscriptions: (context) => [dispatcher(context)],
     services: (context) => [

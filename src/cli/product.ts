@@ -1,19 +1,18 @@
 // Runs the product in one process until the signal fires, for `millrace start` and `millrace dev`.
 
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { relative, resolve } from 'node:path';
+import { MillraceError } from '../foundation/error.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { RoleReport } from '../platform/engines/role-report.ts';
-import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
-import { tokenState } from '../platform/tokens/token.ts';
 import { acceptedHosts, isLoopback } from '../server/http/reach.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
+import { createFirstToken, liveTokens, readKeptToken } from './admin-token.ts';
 import { exitCodes, usage, type CommandContext, type Values } from './command.ts';
 import {
   configOption,
@@ -26,7 +25,6 @@ import {
 } from './options.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
-import { counted } from './terminal/text.ts';
 
 export const productOptions = {
   ...storeOption,
@@ -37,7 +35,7 @@ export const productOptions = {
   'kurrent-port': option('N', 'port of the KurrentDB protocol (default: 2113; 0 picks a free one)'),
   'kurrent-auth': option(
     'how',
-    'authentication of the KurrentDB protocol: tokens or none (default: none, local only)',
+    'authentication of the KurrentDB protocol: tokens, over TLS, or none (default: tokens)',
   ),
   tenants: option(
     'a-b,c-d',
@@ -57,6 +55,9 @@ export const productOptions = {
   ),
 };
 
+/** Certificates and the token of the first start, in the working directory. */
+const dataFolder = '.millrace';
+
 const kurrentAuthOf = oneOf(['tokens', 'none']);
 
 export interface ProductHooks {
@@ -64,6 +65,8 @@ export interface ProductHooks {
   readonly store?: string | undefined;
   /** Runs when everything is started, instead of creating the first token; returns banner lines. */
   readonly ready?: (running: RunningProduct) => Promise<readonly BannerLine[]>;
+  /** Which files of `.millrace` keep the admin token of this command. Default: those of `millrace start`. */
+  readonly isOwnToken?: (file: string) => boolean;
   /** Prints one line of JSON instead of the banner. */
   readonly isJson?: boolean;
 }
@@ -145,7 +148,7 @@ async function readSettings(
     port: nonNegativeInteger('port', values.port) ?? written.server?.port ?? 7480,
     ntfyPort: nonNegativeInteger('ntfy-port', values['ntfy-port']),
     kurrentPort: nonNegativeInteger('kurrent-port', values['kurrent-port']) ?? 2113,
-    kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'none'),
+    kurrentAuth: kurrentAuthOf('kurrent-auth', values['kurrent-auth'] ?? 'tokens'),
     tenants: values.tenants?.split(',').map((name) => name.trim()) ?? [],
     shutdown: shutdownTimes(values['shutdown-timeout']),
   };
@@ -196,7 +199,7 @@ function assertSafeHost({ host, serves, kurrentAuth, tls }: Settings): void {
   const isOpen = serves.kurrent && kurrentAuth === 'none';
   if (!isOpen && tls !== undefined) return;
   const problem = isOpen
-    ? 'would accept connections without authentication: create a token (millrace token create) and start with --kurrent-auth tokens'
+    ? 'would accept connections without authentication: create a token (millrace token create) and remove --kurrent-auth none'
     : 'would send secrets over the network in plain text: pass --tls-cert and --tls-key, or listen on 127.0.0.1 behind a TLS proxy';
   throw new MillraceError('CONFIG_INVALID', `--host ${host} ${problem}`, {
     details: { field: isOpen ? 'kurrent-auth' : 'tls-cert', host },
@@ -281,7 +284,11 @@ async function startServers(product: Product): Promise<Readonly<ServerUrls>> {
     const options = { host, hosts: hostsOf(settings), port: ntfyPort, tls };
     urls.ntfy = keep(await startNtfyServer(ntfy, options));
   }
-  if (serves.kurrent) urls.kurrent = keep(await startKurrentProtocol(product));
+  if (serves.kurrent) {
+    const { startKurrentProtocol } = await import('./kurrent-protocol.ts');
+    const folder = resolve(product.context.cwd, dataFolder);
+    urls.kurrent = keep(await startKurrentProtocol(product.platform, settings, folder));
+  }
   return urls;
 }
 
@@ -328,30 +335,13 @@ async function startHttpApi(
   });
 }
 
-async function startKurrentProtocol({ settings, platform, telemetry }: Product): Promise<Server> {
-  const { authenticateByTokens, startKurrentServer } = await import('../server/kurrent/index.ts');
-  const { createAuditLog } = await import('../platform/audit-log.ts');
-  const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
-  const { engines, tokens } = platform;
-  const authenticate = kurrentAuth === 'none' ? undefined : authenticateByTokens(tokens);
-  return startKurrentServer(engines.store, {
-    leases: engines.subscriptions.leases,
-    host,
-    port,
-    tenants: tokens.tenants,
-    audit: createAuditLog(engines.store, { observer: telemetry.observer }),
-    limits: { stopMsMax: shutdown.requestsMs },
-    authenticate,
-    tls,
-  });
-}
-
 async function printBanner(
-  { context, settings, platform }: Product,
+  product: Product,
   urls: Readonly<ServerUrls>,
-  { ready, isJson }: ProductHooks,
+  { ready, isJson, isOwnToken }: ProductHooks,
 ): Promise<void> {
-  const { stdout, paint } = context;
+  const { context, settings, platform } = product;
+  const { cwd, stdout, paint, isTTY } = context;
   const { http, ntfy, kurrent } = urls;
   const { roleReport } = await import('../platform/engines/role-report.ts');
   const roles = roleReport(platform.engines.roles);
@@ -372,29 +362,30 @@ async function printBanner(
       ['', paint.dim(`topics without an access rule, without credentials: ${access}`)],
     );
   }
+  const folder = resolve(cwd, dataFolder);
+  const ownLines = await ready?.({ platform, config: settings.config, url: http });
+  const isFirst = ready === undefined && settings.serves.api;
+  const failed = isFirst ? await createFirstToken(platform.tokens, folder) : undefined;
+  const token = await readKeptToken(platform.tokens, folder, isOwnToken);
   if (kurrent !== undefined) {
+    const { kurrentLines } = await import('./kurrent-protocol.ts');
+    const { kurrentAuth } = settings;
+    const tokens = await liveTokens(platform.tokens);
     lines.push(
-      ['KurrentDB', `${paint.cyan(kurrent)}  ${paint.dim('(official clients)')}`],
-      ['', paint.dim(await kurrentAccess(settings, platform.tokens))],
+      ...kurrentLines(context, { url: kurrent, kurrentAuth, token, tokens: tokens.length }),
     );
   }
-  let adminToken: string | undefined;
-  if (ready !== undefined) {
-    lines.push(...(await ready({ platform, config: settings.config, url: http })));
-  } else {
-    const first = settings.serves.api ? await createFirstToken(platform.tokens) : undefined;
-    if (first !== undefined && 'secret' in first) {
-      adminToken = first.secret;
-      lines.push(['admin token', `${paint.bold(first.secret)}  ${paint.dim('(shown only once)')}`]);
-    } else if (first !== undefined) {
-      lines.push(['no token', `${first.problem}; create one with millrace token create`]);
-    }
-    lines.push(['watch events', paint.dim('npm run millrace -- stream tail')]);
+  if (failed !== undefined) {
+    lines.push(['no token', `${failed.problem}; create one with millrace token create`]);
+  } else if (token !== undefined) {
+    const text = isTTY ? `${paint.bold(token.secret)}  ` : '';
+    lines.push(['admin token', `${text}${paint.dim(`in ${relative(cwd, token.file)}`)}`]);
   }
+  lines.push(...(ownLines ?? [['watch events', paint.dim('npm run millrace -- stream tail')]]));
   const ownNtfy = settings.ntfyPort === undefined ? undefined : ntfy;
   stdout.write(
     isJson === true
-      ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminToken })}\n`
+      ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminTokenFile: token?.file })}\n`
       : bannerText(lines, context),
   );
 }
@@ -434,41 +425,6 @@ function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): st
     paint.dim('Press Ctrl-C to stop.'),
     '',
   ].join('\n');
-}
-
-async function kurrentAccess(
-  { kurrentAuth, tls }: Settings,
-  tokens: Pick<Tokens, 'list'>,
-): Promise<string> {
-  if (kurrentAuth === 'none') {
-    return 'no authentication, local connections only (--kurrent-auth tokens requires tokens)';
-  }
-  const { length } = await liveTokens(tokens);
-  if (length === 0) {
-    return 'no active tokens: create one with npm run millrace -- token create <name> --scope admin';
-  }
-  const note = tls === undefined ? '; official clients send credentials over TLS only' : '';
-  return `authentication with ${counted(length, 'active token')}${note}`;
-}
-
-/** Without a first token, no request could be authenticated and no token created over HTTP. */
-async function createFirstToken(
-  tokens: Tokens,
-): Promise<{ readonly secret: string } | { readonly problem: string } | undefined> {
-  if ((await liveTokens(tokens)).length > 0) return undefined;
-  try {
-    return await tokens.create({ name: 'admin', scopes: ['admin'], by: 'millrace start' });
-  } catch (error) {
-    // Another process that started at the same time has created the token.
-    if (hasCode(error, 'TOKEN_EXISTS')) return undefined;
-    // KurrentDB lets only its administrators write system streams.
-    return { problem: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-async function liveTokens(tokens: Pick<Tokens, 'list'>): Promise<readonly object[]> {
-  const nowMs = Date.now();
-  return (await tokens.list()).filter((token) => tokenState(token, nowMs) === 'live');
 }
 
 async function shutDown(

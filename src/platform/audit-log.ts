@@ -2,12 +2,12 @@
 // outcome after it.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, idFromKey } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
-import { systemEvent } from '../store/system-stream.ts';
+import { liveSystemStream, systemEvent } from '../store/system-stream.ts';
 
 export interface AuditActor {
   readonly kind: string;
@@ -101,14 +101,17 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   const { clock = systemClock, observer = silentObserver } = options;
   const { keptSeconds = keptSecondsDefault } = options;
   const ids = createIds({ clock });
-  let isKept = false;
+  const live = (): Promise<string> => liveSystemStream(store, auditStream, observer);
+  let kept: string | undefined;
 
-  const keep = async (): Promise<void> => {
-    if (isKept) return;
-    if ((await store.streamInfo(auditStream)) === undefined) {
-      await store.setStreamMetadata(auditStream, { maxAgeSeconds: keptSeconds }, { system: true });
+  const keep = async (): Promise<string> => {
+    if (kept !== undefined) return kept;
+    const stream = await live();
+    if ((await store.streamInfo(stream)) === undefined) {
+      await store.setStreamMetadata(stream, { maxAgeSeconds: keptSeconds }, { system: true });
     }
-    isKept = true;
+    kept = stream;
+    return stream;
   };
 
   const write = async (
@@ -116,8 +119,15 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     eventIds: { readonly eventId: string; readonly correlationId: string },
     payload: object,
   ): Promise<void> => {
-    const event = systemEvent(auditStream, type, { ...eventIds, payload, clock });
-    await store.append(auditStream, [event], { system: true });
+    const stream = await keep();
+    const event = systemEvent(stream, type, { ...eventIds, payload, clock });
+    try {
+      await store.append(stream, [event], { system: true });
+    } catch (error) {
+      // The stream was removed: the next action is recorded under another name.
+      if (hasCode(error, 'STREAM_DELETED')) kept = undefined;
+      throw error;
+    }
   };
 
   /** Never throws: the action is done, and a failure to record its outcome must not change the result. */
@@ -131,7 +141,6 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
 
   return {
     async run(request, work) {
-      await keep();
       const id = ids.next();
       await write(requestedType, { eventId: id, correlationId: id }, request);
       try {
@@ -145,12 +154,13 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
       }
     },
     async list(filter, { limit = limitDefault, cursor } = {}) {
+      const stream = await live();
       const from = cursor === undefined ? undefined : revisionOf(cursor);
       const found: RecordedEvent[] = [];
       const endings = new Map<string, RecordedEvent>();
       let eventsRead = 0;
       let next: number | undefined;
-      const events = store.readStream(auditStream, {
+      const events = store.readStream(stream, {
         direction: 'backwards',
         from,
       });
@@ -168,8 +178,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
         found.map(async (requestEvent) => {
           const { eventId } = requestEvent;
           // The outcome follows the action in the stream, so it may be on the previous page.
-          const ending =
-            endings.get(eventId) ?? (await store.findEvent(auditStream, endedId(eventId)));
+          const ending = endings.get(eventId) ?? (await store.findEvent(stream, endedId(eventId)));
           return entryOf(requestEvent, ending);
         }),
       );

@@ -216,6 +216,10 @@ for (const [what, config] of [
     },
   ],
   [
+    'an open command that no aggregate of the module has',
+    { modules: [{ name: 'a', aggregates: [account], commands: { 'account.opn': 'append' } }] },
+  ],
+  [
     'two subscriptions of one name',
     {
       modules: [

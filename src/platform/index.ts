@@ -88,9 +88,11 @@ export {
   tokenState,
   type NewToken,
   type Token,
-  type TokenScope,
   type TokenState,
 } from './tokens/token.ts';
+export type { TokenScope } from './tokens/scopes.ts';
+export { createSecretHider, type SecretHider } from './modules/hide-secrets.ts';
+export { createAppendRules, type AcceptEvent, type ClientEvent } from './modules/append-rules.ts';
 export {
   defineModule,
   type AnyAggregate,

@@ -20,7 +20,7 @@ async function openNames(store: EventStore) {
       if (type !== '$name-added') throw new MillraceError('STORE_CORRUPT', `unknown type ${type}`);
       names.push(payload);
     },
-    onCorrupt: corrupt.resolve,
+    onLost: corrupt.resolve,
   });
   return { names, stream, corrupt: corrupt.promise };
 }

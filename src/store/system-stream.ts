@@ -14,8 +14,8 @@ export interface SystemStreamOptions {
   readonly stream: string;
   /** Called once for each event, in order. Throws `STORE_CORRUPT` for an event that it cannot read. */
   readonly apply: (event: RecordedEvent) => void;
-  /** An event could not be read, so later changes were not read. */
-  readonly onCorrupt: () => void;
+  /** The stream was removed, or an event cannot be read: nothing that was applied can be trusted. */
+  readonly onLost: () => void;
   readonly clock: Clock;
   readonly observer: Observer;
 }
@@ -29,15 +29,57 @@ export interface SystemStream extends AsyncDisposable {
 
 const pauseMsMax = 5_000;
 
-/** Applies all events of the stream, and then follows it. The caller closes the store. */
+/**
+ * The name under which a system stream continues: the first of `<stream>`, `<stream>-2`, … that is not tombstoned. A tombstone
+ * is final, so all processes find the same name.
+ */
+export async function liveSystemStream(
+  store: Pick<EventStore, 'streamInfo'>,
+  stream: string,
+  observer: Observer,
+): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    const name = numbered(stream, number);
+    if ((await store.streamInfo(name))?.deleted !== 'tombstone') return name;
+    reportLost(observer, name, numbered(stream, number + 1));
+  }
+}
+
+function numbered(stream: string, number: number): string {
+  return number === 1 ? stream : `${stream}-${number}`;
+}
+
+function reportLost(observer: Observer, stream: string, next: string, error?: unknown): void {
+  observer.log?.error({ stream, next, err: error }, 'system stream lost, its records are ignored');
+}
+
+/**
+ * Applies all events of the stream, and then follows it. A stream that was removed or has an unreadable event is ignored: the
+ * records start again under another name. The caller closes the store.
+ */
 export async function followSystemStream(
   store: EventStore,
-  { stream, apply, onCorrupt, clock, observer }: SystemStreamOptions,
+  { stream: base, apply, onLost, clock, observer }: SystemStreamOptions,
 ): Promise<SystemStream> {
   const ids = createIds({ clock });
   const stopping = new AbortController();
   const { signal } = stopping;
+  let stream = base;
   let revision = -1;
+
+  async function open(): Promise<void> {
+    for (let number = 1; ; number += 1) {
+      stream = numbered(base, number);
+      try {
+        return await catchUp();
+      } catch (error) {
+        if (!hasCode(error, 'STORE_CORRUPT') && !hasCode(error, 'STREAM_DELETED')) throw error;
+        onLost();
+        revision = -1;
+        reportLost(observer, stream, numbered(base, number + 1), error);
+      }
+    }
+  }
 
   function take(event: RecordedEvent): void {
     if (event.revision <= revision) return;
@@ -58,7 +100,7 @@ export async function followSystemStream(
         }
       } catch (error) {
         if (signal.aborted || hasCode(error, 'STORE_CLOSED')) return;
-        if (hasCode(error, 'STORE_CORRUPT')) onCorrupt();
+        if (hasCode(error, 'STORE_CORRUPT') || hasCode(error, 'STREAM_DELETED')) onLost();
         observer.log?.error({ err: error, stream, failures }, 'system stream failed, retrying');
         const ms = Math.min(100 * 2 ** failures, pauseMsMax);
         await clock.sleep(ms, signal).catch(() => undefined);
@@ -66,7 +108,7 @@ export async function followSystemStream(
     }
   }
 
-  await catchUp();
+  await open();
   const following = follow();
   return {
     catchUp,

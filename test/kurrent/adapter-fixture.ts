@@ -45,6 +45,8 @@ export function adapterFixture(backing: Backing): AdapterFixture {
         await startKurrentServer(db.store, {
           leases: db.subscriptions.leases,
           port: 0,
+          // The suite writes system streams, which only administrators may.
+          authenticate: () => ({ scopes: ['admin'] }),
           // The largest append of the suite exceeds the default of KurrentDB.
           limits: { appendBytesMax: 64 * 1_048_576 },
         }),

@@ -84,8 +84,8 @@ export const connectCases: ClientCases = ({ kind, served }) => {
 
   const onlyJane: NonNullable<KurrentServerOptions['authenticate']> = (credentials) => {
     if (credentials?.kind !== 'basic' || credentials.password !== 'secret') return undefined;
-    const mayWrite = credentials.username === 'jane';
-    return { mayRead: true, mayWrite, isAdmin: mayWrite, name: credentials.username };
+    const { username: name } = credentials;
+    return { scopes: [name === 'jane' ? 'admin' : 'read'], name };
   };
 
   async function withUsers(

@@ -11,7 +11,7 @@ test('a customer is notified immediately, by digest, by reminders and on every c
   const file = (name: string): string => `sqlite:${join(workspace.folder, name)}`;
   await using served = await openSqlite(file('served.db'), kurrentStoreOptions);
   // The platform stores tokens in the store itself, which needs an administrator.
-  const authenticate = async () => ({ mayRead: true, mayWrite: true, isAdmin: true });
+  const authenticate = async () => ({ scopes: ['admin'] as const });
   await using server = await startKurrentServer(served.store, { port: 0, authenticate });
   await using redis = await startRedis();
   await using nats = await startNats();

@@ -6,7 +6,7 @@ import { SignJWT } from 'jose';
 import { WebSocket } from 'ws';
 import { notifications } from 'millrace/customers';
 import { hasCode } from '../../src/foundation/error.ts';
-import type { TokenScope } from '../../src/platform/tokens/token.ts';
+import type { TokenScope } from '../../src/platform/tokens/scopes.ts';
 import { createAuditLog } from '../../src/platform/audit-log.ts';
 import { openNtfy, startNtfyServer } from '../../src/server/topics/index.ts';
 import { authenticateByTokens, startKurrentServer } from '../../src/server/kurrent/index.ts';

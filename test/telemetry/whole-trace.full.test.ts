@@ -101,6 +101,7 @@ test('one trace covers the flow from the command to the webhook, with the messag
         defineModule({
           name: 'banking',
           aggregates: [account, letter],
+          commands: { 'account.open': 'append' },
           reactors: [greetings],
           outbox: [
             {

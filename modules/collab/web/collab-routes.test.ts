@@ -42,7 +42,7 @@ test('the routes are exactly the rows of the table, with the error format of the
     [...wanted, ...also].toSorted(),
   );
   for (const each of ours)
-    assert.deepEqual([each.access, each.errors === undefined], ['known', false]);
+    assert.deepEqual([each.access, each.errors === undefined], ['use', false]);
 });
 
 test('a workspace has members with roles and keeps its last admin', async () => {

@@ -175,7 +175,7 @@ export function createEndpointMaker(
         tag,
         method,
         path,
-        access: 'known',
+        access: 'use',
         errors: collabErrors,
         ...(method === 'GET'
           ? {}
@@ -272,8 +272,8 @@ export function identify(principal: Principal | undefined): Omit<WebUser, 'usern
   const { tenant, scopes = [] } = principal ?? {};
   if (principal === undefined || tenant === undefined)
     throw forbidden('This route needs credentials of one tenant.');
-  // A token that may only read or work belongs to a machine, not to a user.
-  if (scopes.length > 0 && scopes.every((scope) => scope === 'read' || scope === 'work')) {
+  // A token that may only read belongs to a machine, not to a user.
+  if (!scopes.some((scope) => scope === 'use' || scope === 'append' || scope === 'admin')) {
     throw forbidden("This route needs the scope 'use'.");
   }
   return { tenant, userId: userIdOf(personOf(principal)) };

@@ -3,10 +3,11 @@
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, extname, join, relative, resolve } from 'node:path';
+import { readFile, rm } from 'node:fs/promises';
+import { basename, extname, join, resolve } from 'node:path';
 import { createEnvelope } from '../../contracts/envelope.ts';
 import type { Platform } from '../../platform/create-platform.ts';
+import { writeSecret } from '../admin-token.ts';
 import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
 import { flag } from '../options.ts';
 import { productOptions, runProduct, type BannerLine, type RunningProduct } from '../product.ts';
@@ -25,7 +26,7 @@ export const startCommand = defineCommand({
     'millrace start --port 0 --no-kurrent --json',
     'millrace start --roles dispatcher,workers --store postgres://localhost/shop',
     'millrace start --store postgres://localhost/shop --kurrent-port 2114',
-    'millrace start --host 0.0.0.0 --kurrent-auth tokens --tls-cert server.crt --tls-key server.key',
+    'millrace start --host 0.0.0.0 --tls-cert server.crt --tls-key server.key',
   ],
   async run(context) {
     const { json, ...values } = context.values;
@@ -73,6 +74,7 @@ export const devCommand = defineCommand({
     return runProduct(context, values, {
       store: isOwnStore ? `sqlite:${storeFile}` : undefined,
       ready: (running) => prepareSamples(running, context),
+      isOwnToken: (file) => file === basename(tokenFile),
     });
   },
 });
@@ -102,10 +104,8 @@ async function prepareSamples(
   // Before the token, so that an interrupted first run creates the samples again.
   const sampleLines = isNew ? await (config.samples ?? sampleOrders)(platform) : undefined;
   const file = resolve(cwd, tokenFile);
-  const secret = await reuseToken(platform, file);
-  const lines: BannerLine[] = [
-    ['admin token', `${paint.bold(secret)}  ${paint.dim(`(in ${relative(cwd, file)})`)}`],
-  ];
+  await reuseToken(platform, file);
+  const lines: BannerLine[] = [];
   for (const [name, text] of sampleLines ?? []) {
     lines.push([name, `${paint.bold(text)}  ${paint.dim('(shown only once)')}`]);
   }
@@ -115,18 +115,16 @@ async function prepareSamples(
 }
 
 /** Keeps the token while its file exists, so that copied requests still work after a restart. */
-async function reuseToken({ tokens }: Platform, file: string): Promise<string> {
+async function reuseToken({ tokens }: Platform, file: string): Promise<void> {
   const stored = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
-  if (tokens.verify(stored) !== undefined) return stored;
+  if (tokens.verify(stored) !== undefined) return;
   const old = (await tokens.list()).find(
     (token) => token.name === tokenName && token.revokedAt === undefined,
   );
   const by = 'millrace dev';
   if (old !== undefined) await tokens.revoke(old.id, { by });
   const { secret } = await tokens.create({ name: tokenName, scopes: ['admin'], by });
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(file, `${secret}\n`, { mode: 0o600 });
-  return secret;
+  await writeSecret(file, secret);
 }
 
 function curlLines({ modules }: Platform, url: string, paint: Paint): readonly BannerLine[] {

@@ -1,6 +1,7 @@
 // `millrace token …`: creates, lists and revokes API tokens.
 
-import { tokenScopes, tokenState } from '../../platform/tokens/token.ts';
+import { tokenScopes } from '../../platform/tokens/scopes.ts';
+import { tokenState } from '../../platform/tokens/token.ts';
 import { audited, operatorName } from '../audit.ts';
 import { defineCommand, type Command } from '../command.ts';
 import { defined, futureTime, jsonOption, oneOf, option, repeatable } from '../options.ts';

@@ -24,6 +24,7 @@ import type { LoadAggregate } from '../platform-commands.ts';
 import type { ReadDocuments, WaitForProjection } from '../platform-projections.ts';
 import type { ModuleWeb, WebContext } from './module-web.ts';
 import type { PlatformRole } from '../config/platform-role.ts';
+import { tokenScopes, type TokenScope } from '../tokens/scopes.ts';
 
 /** An aggregate with any state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
@@ -69,6 +70,17 @@ export interface PlatformModule {
   /** Kebab-case; unique within the platform. */
   readonly name: string;
   readonly aggregates?: readonly AnyAggregate[] | undefined;
+  /**
+   * The commands that HTTP and WebSocket clients may send, with the scope that each needs. All other commands are internal:
+   * the module's own routes, reactors, sagas and tasks send them. Payloads must not name the sender: `decide` gets it as
+   * `context.user`.
+   */
+  readonly commands?: Readonly<Record<string, TokenScope>> | undefined;
+  /**
+   * Fields of events and documents, by aggregate, whose values no client may see, such as encrypted tokens. Servers replace
+   * them; handlers, `documents` and gRPC clients with the scope `admin` get the values.
+   */
+  readonly secrets?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly projections?: readonly Projection[] | undefined;
   /** A function if the reactions depend on other aggregates. */
   readonly reactors?:
@@ -100,6 +112,10 @@ export interface PlatformModule {
 /** The parts of all modules, checked for duplicate names. */
 export interface ModuleBook {
   readonly aggregates: ReadonlyMap<string, AnyAggregate>;
+  /** The commands open to clients, and the scope that each needs. */
+  readonly commands: ReadonlyMap<string, TokenScope>;
+  /** Secret fields by aggregate. */
+  readonly secrets: ReadonlyMap<string, readonly string[]>;
   readonly projections: readonly Projection[];
   readonly reactors: readonly Reactor[];
   readonly sagas: readonly Saga[];
@@ -132,6 +148,7 @@ export interface ModuleBook {
  *       decide: { 'bell.ring': () => rung({}) },
  *     }),
  *   ],
+ *   commands: { 'bell.ring': 'append' },
  * });
  */
 export function defineModule(module: PlatformModule): PlatformModule {
@@ -182,6 +199,7 @@ export function bindModules(
     if (aggregates.has(aggregate.name)) throw duplicate('aggregate', aggregate.name);
     aggregates.set(aggregate.name, aggregate);
   }
+  const commands = new Map(modules.flatMap(openCommands));
   const all = <Part>(pick: (module: PlatformModule) => readonly Part[] | undefined): Part[] =>
     modules.flatMap((module) => pick(module) ?? []);
   const destinations = modules.map(({ destinations: each = {} }) =>
@@ -189,6 +207,8 @@ export function bindModules(
   );
   const book = {
     aggregates,
+    commands,
+    secrets: new Map(all(({ secrets = {} }) => Object.entries(secrets))),
     projections: all(({ projections }) => projections),
     reactors: all(({ reactors }) =>
       typeof reactors === 'function' ? reactors(context) : reactors,
@@ -223,6 +243,26 @@ export function bindModules(
     destinations.flatMap((each) => Object.keys(each)),
   );
   return book;
+}
+
+/** A misspelled command would otherwise stay internal without notice. */
+function openCommands({
+  name,
+  aggregates = [],
+  commands = {},
+}: PlatformModule): [string, TokenScope][] {
+  const known: ReadonlySet<string> = new Set(
+    aggregates.flatMap((each) => each.commands.map(({ type }) => type)),
+  );
+  return Object.entries(commands).map(([type, scope]) => {
+    if (known.has(type) && tokenScopes.includes(scope)) return [type, scope];
+    const problem = known.has(type)
+      ? `unknown scope '${scope}'`
+      : 'no aggregate of the module has it';
+    throw new MillraceError('CONFIG_INVALID', `module '${name}': command '${type}': ${problem}`, {
+      details: { field: 'commands', command: type },
+    });
+  });
 }
 
 function unique(what: string, names: readonly string[]): void {

@@ -1,7 +1,7 @@
 // The caller of a request and its permissions. Each route declares the access that it needs; tenants are checked here.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { TokenScope } from '../tokens/token.ts';
+import { allowsScope, type TokenScope } from '../tokens/scopes.ts';
 
 export interface Principal {
   readonly kind: 'token' | 'jwt';
@@ -25,26 +25,16 @@ export interface Principal {
 /** Undefined: no credentials. Throws `NOT_AUTHENTICATED` for invalid ones. */
 export type Authenticate = (authorization: string | undefined) => Promise<Principal | undefined>;
 
-/** The access of a route: anonymous, any credentials but those of a worker (the route has its own rules), or a scope. */
-export type Access = 'anonymous' | 'known' | Exclude<TokenScope, 'use'>;
+/** The access of a route: a scope, or none. A route for people (`use`) has its own rules in addition. */
+export type Access = 'anonymous' | TokenScope;
 
 export function checkAccess(access: Access, principal: Principal | undefined): void {
   if (access === 'anonymous') return;
   if (principal === undefined) throw notAuthenticated('a bearer token is needed');
-  const { scopes } = principal;
-  if (access === 'known') {
-    if (!isWorker(principal)) return;
-    throw new MillraceError('NOT_ALLOWED', "the scope 'work' is for task workers only");
-  }
-  if (scopes.includes(access) || scopes.includes('admin')) return;
+  if (allowsScope(principal.scopes, access)) return;
   throw new MillraceError('NOT_ALLOWED', `this needs the scope '${access}'`, {
     details: { scope: access },
   });
-}
-
-/** Whether the credentials are only for the calls of task workers. */
-export function isWorker({ scopes }: Pick<Principal, 'scopes'>): boolean {
-  return scopes.length > 0 && scopes.every((scope) => scope === 'work');
 }
 
 /**

@@ -84,8 +84,6 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   const { signal } = stopping;
   const revocations = new Map<string, AbortController>();
   const adding = new Map<string, Promise<TenantAdded>>();
-  /** An event could not be read, so later revocations are unknown. */
-  let isBlind = false;
 
   const end = (id: string): void => {
     revocations.get(id)?.abort();
@@ -99,8 +97,8 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       const revoked = book.apply(event);
       if (revoked !== undefined) end(revoked.id);
     },
-    onCorrupt() {
-      isBlind = true;
+    onLost() {
+      book.clear();
       for (const id of revocations.keys()) end(id);
     },
   });
@@ -173,7 +171,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       return book.list();
     },
     verify(secret, name) {
-      const found = isBlind ? undefined : book.get(tokenIdOf(secret) ?? '');
+      const found = book.get(tokenIdOf(secret) ?? '');
       if (found === undefined || !fitsTokenHash(secret, found.hash)) return undefined;
       const { token } = found;
       const named = name === undefined || name === token.name || name === token.id;

@@ -41,6 +41,8 @@ export interface TokenBook {
   readonly tenants: TenantLookup;
   /** Returns the token that the event revoked. */
   apply(event: RecordedEvent): Token | undefined;
+  /** Forgets all tokens, but not their tenants. */
+  clear(): void;
   get(id: string): KnownToken | undefined;
   /** Finds an active token by its name or id. */
   find(nameOrId: string): Token | undefined;
@@ -94,6 +96,10 @@ export function createTokenBook(): TokenBook {
       if (type !== tokenCreatedType || !isCreated(payload)) throw unreadable(event);
       create(payload, occurredAt);
       return undefined;
+    },
+    clear() {
+      byId.clear();
+      idByName.clear();
     },
     get: (id) => byId.get(id),
     find,

@@ -3,14 +3,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory } from '../../contracts/tenant.ts';
-
-/**
- * `use`: the routes that modules offer to users, by their own rules, and nothing else. `work`: the calls of task
- * workers, and nothing else. `admin`: everything, including system streams, groups and tokens.
- */
-export type TokenScope = 'use' | 'read' | 'append' | 'work' | 'admin';
-
-export const tokenScopes: readonly TokenScope[] = ['use', 'read', 'append', 'work', 'admin'];
+import { tokenScopes, type TokenScope } from './scopes.ts';
 
 export interface Token {
   readonly id: string;

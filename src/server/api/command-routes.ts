@@ -1,4 +1,4 @@
-// Commands of the loaded modules: one route per command, with the schema of its definition.
+// Commands that the loaded modules open to clients: one route per command, with the schema of its definition.
 
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
 import { Type } from '../../contracts/type.ts';
@@ -7,6 +7,7 @@ import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import type { AnyAggregate } from '../../platform/modules/platform-module.ts';
+import type { Access } from '../../platform/modules/principal.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
@@ -23,7 +24,10 @@ const result = Type.Object({
 
 export function commandRoutes(platform: ApiPlatform): readonly Route[] {
   return [...platform.modules.aggregates.values()].flatMap((aggregate) =>
-    aggregate.commands.map((command) => commandRoute(platform, aggregate, command)),
+    aggregate.commands.flatMap((command) => {
+      const access = platform.modules.commands.get(command.type);
+      return access === undefined ? [] : [commandRoute(platform, aggregate, command, access)];
+    }),
   );
 }
 
@@ -31,6 +35,7 @@ function commandRoute(
   platform: ApiPlatform,
   { bc, name }: AnyAggregate,
   { type, schema }: CommandDefinition,
+  access: Access,
 ): Route {
   const body = Type.Object(
     {
@@ -51,7 +56,7 @@ function commandRoute(
     path: `/api/v1/commands/${type}`,
     summary: `Executes ${type} in ${bc}`,
     tag: `commands: ${bc}`,
-    access: 'append',
+    access,
     headersShown: {
       'Idempotency-Key': 'Repeating a request with the same key returns the first result.',
       ...flowHeadersShown,
@@ -86,6 +91,7 @@ function commandRoute(
         idempotencyKey,
         expected,
         ...flowOf(request),
+        user: request.principal && { id: request.principal.name },
         signal: request.signal,
       });
       const correlationId = events[0]?.correlationId;

@@ -4,6 +4,7 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { readModelLimits } from '../../projections/read-model.ts';
 import { parsePosition } from '../../store/position.ts';
+import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 import { textBytes } from './follow.ts';
@@ -30,6 +31,12 @@ const waitQuery = {
 };
 
 export function documentRoutes(platform: ApiPlatform): readonly Route[] {
+  const hider = createSecretHider(platform.modules);
+  const hide = <Found extends { readonly document: unknown }>(
+    { aggregate }: { readonly aggregate: string },
+    given: Found,
+  ): Found => ({ ...given, document: hider.value(aggregate, given.document) });
+
   /** Read-your-writes: waits until all projections of this read model have reached the position. */
   const wait = async (
     { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
@@ -66,7 +73,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         await wait(family, request.query, request.signal);
         const document = await documents.get(tenant, id);
         if (document === undefined) throw unknownDocument(family, id);
-        return { body: document };
+        return { body: hide(family, document) };
       },
     }),
     route({
@@ -103,7 +110,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         if (index !== undefined) {
           if (value === undefined) throw missingValue();
           const one = await documents.byIndex(tenant, index, value);
-          return { body: { items: one === undefined ? [] : [one] } };
+          return { body: { items: one === undefined ? [] : [hide(family, one)] } };
         }
         const bounds = {
           ...(from === undefined ? {} : { from }),
@@ -116,14 +123,14 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
               : documents.byRange(tenant, range, { ...page, ...bounds }),
           ),
         );
-        return { body };
+        return { body: { ...body, items: body.items.map((each) => hide(family, each)) } };
       },
     }),
   ];
 }
 
 interface ListPage {
-  readonly items: readonly object[];
+  readonly items: readonly { readonly document: unknown }[];
   readonly cursor?: string | undefined;
 }
 
@@ -135,7 +142,7 @@ async function listDocuments(
   }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
   read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<ListPage>,
 ): Promise<ListPage> {
-  const items: object[] = [];
+  const items: ListPage['items'][number][] = [];
   let next = cursor;
   let pageSize = pages.first;
   let bytes = 0;

@@ -5,6 +5,7 @@ import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { createSecretHider, type SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { ApiRequest, ReaderMemory } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { tenantWithin, checkStreamAccess, type ApiPlatform } from './api-context.ts';
@@ -23,7 +24,7 @@ export interface EventQuery {
 
 /** Follows all streams: `after` is a position or `end`. Invalid input throws before the first event. */
 export function followEvents(
-  { engines }: ApiPlatform,
+  { engines, modules }: ApiPlatform,
   { principal, signal, memory }: Caller,
   { after, ...query }: EventQuery & { readonly after?: string | undefined },
 ): AsyncIterable<SentEvent> {
@@ -34,7 +35,8 @@ export function followEvents(
     aroundLoad: memory.load,
     after: after === undefined || after === 'end' ? after : parsePosition(after),
   });
-  return feedEvents(items, memory, ({ position }) => position);
+  const hider = createSecretHider(modules);
+  return feedEvents(items, { memory, hider, idOf: ({ position }) => position });
 }
 
 /** Follows one stream: `after` is a revision or `end`. */
@@ -50,7 +52,9 @@ export async function followStream(
     aroundLoad: caller.memory.load,
     after: after === undefined || after === 'end' ? after : revisionOf(after),
   });
-  return feedEvents(items, caller.memory, ({ revision }) => String(revision));
+  const hider = createSecretHider(platform.modules);
+  const { memory } = caller;
+  return feedEvents(items, { memory, hider, idOf: ({ revision }) => String(revision) });
 }
 
 /** Callers that are bound to a tenant see only the events of that tenant. */
@@ -67,14 +71,20 @@ export function filterFor({
   };
 }
 
+interface FeedOptions {
+  readonly memory: ReaderMemory;
+  readonly hider: SecretHider;
+  readonly idOf: (event: RecordedEvent) => string;
+}
+
 async function* feedEvents(
   items: AsyncIterable<FeedItem>,
-  memory: ReaderMemory,
-  idOf: (event: RecordedEvent) => string,
+  options: FeedOptions,
 ): AsyncGenerator<SentEvent> {
+  const { memory } = options;
   for await (const item of items) {
     if (item.kind === 'events') {
-      const page = toTexts(item.events, idOf);
+      const page = toTexts(item.events, options);
       let bytes = page.reduce((sum, { json }) => sum + textBytes(json), 0);
       for (const sent of page) {
         memory.hold(bytes);
@@ -96,11 +106,15 @@ async function* feedEvents(
  */
 function toTexts(
   events: readonly RecordedEvent[],
-  idOf: (event: RecordedEvent) => string,
+  { hider, idOf }: FeedOptions,
 ): { readonly event: 'event'; readonly id: string; json: string }[] {
   return (events as RecordedEvent[])
     .splice(0)
-    .map((event) => ({ event: 'event', id: idOf(event), json: JSON.stringify(event) }));
+    .map((event) => ({
+      event: 'event',
+      id: idOf(event),
+      json: JSON.stringify(hider.event(event)),
+    }));
 }
 
 /** A character of a string may need two bytes. */

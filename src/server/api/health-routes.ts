@@ -1,5 +1,6 @@
 // Liveness and readiness for orchestrators and load balancers, and metrics for Prometheus.
 
+import { statSync } from 'node:fs';
 import { MillraceError } from '../../foundation/error.ts';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
@@ -24,6 +25,7 @@ interface Check {
 
 export function healthRoutes(platform: ApiPlatform): readonly Route[] {
   const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
+  const checkFiles = watchFiles(platform.engines.roles);
   return [
     route({
       ...base,
@@ -48,6 +50,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
           store: await checkResponse(store.head()),
           ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
           ...localRoles(roles),
+          ...checkFiles(),
         };
         const isReady = Object.values(checks).every(({ status }) => status === 'ok');
         return {
@@ -57,6 +60,29 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
   ];
+}
+
+/** SQLite still writes to a file that was removed or replaced, and everything written is lost with the process. */
+function watchFiles(roles: readonly ResolvedRole[]): () => Readonly<Record<string, Check>> {
+  const seen = new Map<string, number>();
+  const files = roles.flatMap(({ role, target }) =>
+    target?.engine === 'sqlite' && target.connection.startsWith('sqlite:')
+      ? [{ role, path: target.connection.slice('sqlite:'.length) }]
+      : [],
+  );
+  const check = (): Readonly<Record<string, Check>> =>
+    Object.fromEntries(
+      files.flatMap(({ role, path }) => {
+        const inode = statSync(path, { throwIfNoEntry: false })?.ino;
+        const opened = seen.get(path) ?? inode;
+        if (opened !== undefined) seen.set(path, opened);
+        if (opened === inode) return [];
+        const detail = 'its file was removed or replaced while it was open';
+        return [[`file of role ${role}`, failing(detail)]];
+      }),
+    );
+  check();
+  return check;
 }
 
 /** Needs the scope `read`, because metrics show the load and the failures of all tenants. */

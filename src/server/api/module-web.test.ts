@@ -102,6 +102,16 @@ test('the scope use allows module routes, but no streams, commands or documents'
   assert.equal((await client.waitFor('problem'))['id'], 's');
 });
 
+test('a worker calls no route of a module, and its connection has no messages of modules', async () => {
+  await using api = await openApi();
+  const worker = await api.token('work', 'core');
+  assert.equal((await api.ask('/vault/v1', worker)).status, 403);
+  using client = connect(api, worker);
+  await client.waitFor('ready');
+  client.send({ type: 'bell.hear', times: 1 });
+  assert.equal((await client.waitFor('error'))['code'], 'NOT_ALLOWED');
+});
+
 test('rejects at start a route that hides an API route, and a duplicate message', async () => {
   const hiding = (web: ModuleWeb) => defineModule({ name: 'hiding', web: () => web });
   const served = (path: string): ModuleWeb => ({

@@ -44,6 +44,21 @@ test('a command with a key is executed once, and its document can be read immedi
   );
 });
 
+test('the sender of a command is the principal of the request', async () => {
+  await using api = await openApi();
+  const { secret } = await api.platform.tokens.create({
+    name: 'ada',
+    tenant: 'core',
+    scopes: ['append'],
+  });
+  const sent = { id: 'a1', payload: { amount: 1, by: 'eve' } };
+  await api.post('/api/v1/commands/account.deposit', sent, secret);
+  const [event] = await api.platform.engines.store
+    .readStream('banking.account.v1-core-a1')
+    .toArray();
+  assert.deepEqual([event?.user, event?.payload], [{ id: 'ada' }, { amount: 1 }]);
+});
+
 for (const [what, path, sent, status, code] of [
   [
     'an invalid payload',
@@ -85,8 +100,8 @@ for (const [what, path, sent, status, code] of [
   });
 }
 
-const stream = 'banking.account.v1-core-a1';
-const event = { type: 'account.deposited.v1', payload: { amount: 3 } };
+const stream = 'shop.order.v1-core-a1';
+const event = { type: 'order.placed.v1', payload: { amount: 3 } };
 
 test('appends events at the expected revision, and reads them page by page', async () => {
   await using api = await openApi();
@@ -110,7 +125,7 @@ test('appends events at the expected revision, and reads them page by page', asy
     [3],
   );
   assert.equal(rest.cursor, undefined);
-  const deposits = '/api/v1/events?types=account.deposited.v1';
+  const deposits = '/api/v1/events?types=order.placed.v1';
   const all = await body<Page>(await api.ask(deposits, reader));
   assert.equal(all.items.length, 4);
   const three = await body<Page>(await api.ask(`${deposits}&limit=3`, reader));
@@ -122,15 +137,30 @@ test('appends events at the expected revision, and reads them page by page', asy
 test('rejects events that would block an aggregate or that only a saga may append', async () => {
   await using api = await openApi();
   const token = await api.token('append', 'core');
-  const append = async (to: string, sent: object) =>
-    body<{ code: string }>(
-      await api.post(`/api/v1/streams/${to}/events`, { events: [sent] }, token),
-    );
-  const { code } = await append(stream, { ...event, payload: null });
-  assert.equal(code, 'PAYLOAD_INVALID');
-  assert.equal((await append(stream, { ...event, type: 'account.x.v1' })).code, 'EVENT_UNKNOWN');
-  const saga = 'banking.review.v1-core-a1';
-  assert.equal((await append(saga, { ...event, type: 'review.parked.v1' })).code, 'NOT_ALLOWED');
+  const admin = await api.token('admin', 'core');
+  const append = async (to: string, type: string, payload: unknown, by: string) => {
+    const sent = { events: [{ type, payload }] };
+    const response = await api.post(`/api/v1/streams/${to}/events`, sent, by);
+    return (await body<{ code?: string }>(response)).code ?? response.status;
+  };
+  const [account, deposited] = ['banking.account.v1-core-a1', 'account.deposited.v1'];
+  const rejected = [
+    await append(account, deposited, null, admin),
+    await append(account, 'account.x.v1', {}, admin),
+    // It would bypass the rules of the command.
+    await append(account, deposited, { amount: 3 }, token),
+    // A projection reads events by their types, also of other streams.
+    await append(stream, deposited, { amount: 3 }, admin),
+    await append('banking.review.v1-core-a1', 'review.parked.v1', {}, admin),
+  ];
+  assert.deepEqual(rejected, [
+    'PAYLOAD_INVALID',
+    'EVENT_UNKNOWN',
+    'NOT_ALLOWED',
+    'EVENT_UNKNOWN',
+    'NOT_ALLOWED',
+  ]);
+  assert.equal(await append(account, deposited, { amount: 3 }, admin), 201);
   const sent = { id: 'a1', payload: { amount: 1 } };
   assert.equal((await api.post('/api/v1/commands/account.deposit', sent, token)).status, 200);
 });
@@ -141,7 +171,7 @@ test('a follower gets stored and new events, and resumes after the last one', as
   const reader = await api.token('read', 'core');
   const append = () => api.post(`/api/v1/streams/${stream}/events`, { events: [event] }, token);
   await append();
-  const feed = await api.ask('/api/v1/events/subscribe?types=account.deposited.v1', reader);
+  const feed = await api.ask('/api/v1/events/subscribe?types=order.placed.v1', reader);
   const texts = feed.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
   let seen = '';
   const untilSeen = async (pattern: RegExp): Promise<void> => {
@@ -154,7 +184,7 @@ test('a follower gets stored and new events, and resumes after the last one', as
   const [id] = /(?<=id: )\S+(?=\n)/.exec(seen) ?? [];
   assert.ok(id);
   const headers = { 'last-event-id': id };
-  const rest = await api.ask('/api/v1/events/subscribe?types=account.deposited.v1', reader, {
+  const rest = await api.ask('/api/v1/events/subscribe?types=order.placed.v1', reader, {
     headers,
   });
   const other = rest.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();

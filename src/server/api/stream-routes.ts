@@ -3,12 +3,14 @@
 import { Type } from '../../contracts/type.ts';
 import type { TSchema } from 'typebox';
 import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts';
-import { parseStreamName, type ParsedStreamName } from '../../contracts/stream-name.ts';
+import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { EventReader } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { withTenantSubject } from '../../store/tenant-subject.ts';
+import { createAppendRules } from '../../platform/modules/append-rules.ts';
+import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route, type TextResponse } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -96,6 +98,8 @@ const lastEventId = {
 
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
+  const accept = createAppendRules(platform.modules);
+  const hide = createSecretHider(platform.modules).event;
 
   return [
     route({
@@ -103,7 +107,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/streams/{stream}/events',
       summary: 'Appends events to a stream',
       description:
-        'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. If a module defines the aggregate, events must be of its types and match their schemas.',
+        'Atomic. Events whose ids are already stored are not appended again. `expected` is the revision that the caller has seen. Streams of aggregates of modules need the scope `admin`; their events must be of their types and match their schemas.',
       params: streamParams,
       headersShown: flowHeadersShown,
       body: appendBody,
@@ -116,8 +120,8 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         const { stream } = request.params;
         await checkStreamAccess(platform, stream, request);
         const tenant = await platform.ownerOf(stream);
-        const streamName = parseStreamName(stream, { has: (name) => name === tenant });
-        const { bc, agg, id } = streamName;
+        const { bc, agg, id } = parseStreamName(stream, { has: (name) => name === tenant });
+        const isAdmin = request.principal?.scopes.includes('admin') === true;
         const context = {
           tenant,
           aggregate: { bc, type: agg, id },
@@ -126,7 +130,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         const events = request.body.events.map(({ type, payload, headers, ...rest }) =>
           withTenantSubject(
             createEnvelope(
-              { type, payload: acceptPayload(platform, streamName, { type, payload }) },
+              { type, payload: accept({ stream, type, payload }, isAdmin) },
               {
                 ...context,
                 ...rest,
@@ -181,9 +185,13 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         const { signal, memory } = request;
         const options = { direction: way, limit: count, signal, from };
         return memory.load(() =>
-          readPage(store.readStream(stream, options), count, ({ revision }) => {
-            const next = way === 'forwards' ? revision + 1 : revision - 1;
-            return next < 0 ? undefined : String(next);
+          readPage(store.readStream(stream, options), {
+            itemsMax: count,
+            hide,
+            cursorAfter({ revision }) {
+              const next = way === 'forwards' ? revision + 1 : revision - 1;
+              return next < 0 ? undefined : String(next);
+            },
           }),
         );
       },
@@ -211,7 +219,11 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
           after: after === undefined ? undefined : parsePosition(after),
         };
         return request.memory.load(() =>
-          readPage(store.readAll(options), count, ({ position }) => position),
+          readPage(store.readAll(options), {
+            itemsMax: count,
+            hide,
+            cursorAfter: ({ position }) => position,
+          }),
         );
       },
     }),
@@ -263,14 +275,18 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
 /** A page has fewer events than the limit if they are large; its cursor continues. */
 async function readPage(
   reader: EventReader,
-  itemsMax: number,
-  cursorAfter: (event: RecordedEvent) => string | undefined,
+  options: {
+    readonly itemsMax: number;
+    readonly hide: (event: RecordedEvent) => RecordedEvent;
+    readonly cursorAfter: (event: RecordedEvent) => string | undefined;
+  },
 ): Promise<TextResponse> {
+  const { itemsMax, hide, cursorAfter } = options;
   const items: string[] = [];
   let bytes = 0;
   let cursor: string | undefined;
   for await (const event of reader) {
-    const json = JSON.stringify(event);
+    const json = JSON.stringify(hide(event));
     items.push(json);
     bytes += textBytes(json);
     if (items.length < itemsMax && bytes < readBytesMax) continue;
@@ -279,34 +295,4 @@ async function readPage(
   }
   const rest = cursor === undefined ? '' : `,"cursor":${JSON.stringify(cursor)}`;
   return { json: `{"items":[${items.join(',')}]${rest}}` };
-}
-
-/**
- * Appends from outside must not break a module: an event that does not match its schema would block the aggregate.
- * Returns the payload as the schema of its event transforms it.
- */
-function acceptPayload(
-  { modules }: ApiPlatform,
-  { bc, agg, version }: Pick<ParsedStreamName, 'bc' | 'agg' | 'version'>,
-  { type, payload }: { readonly type: string; readonly payload: unknown },
-): unknown {
-  const ownsStream = (each: {
-    readonly bc: string;
-    readonly name: string;
-    readonly version: number;
-  }) => each.bc === bc && each.name === agg && each.version === version;
-  if (modules.sagas.some(ownsStream)) {
-    throw new MillraceError('NOT_ALLOWED', 'only the saga itself may append to its stream', {
-      details: { field: 'stream' },
-    });
-  }
-  const aggregate = modules.aggregates.get(agg);
-  if (aggregate === undefined || !ownsStream(aggregate)) return payload;
-  const known = aggregate.events.find((each) => each.type === type);
-  if (known !== undefined) return known.parse(payload);
-  throw new MillraceError(
-    'EVENT_UNKNOWN',
-    `${bc}.${agg}.v${version} has no event of type '${type}'`,
-    { details: { field: 'type', type } },
-  );
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform, type PlatformConfig } from '../../platform/index.ts';
-import type { TokenScope } from '../../platform/tokens/token.ts';
+import type { TokenScope } from '../../platform/tokens/scopes.ts';
 import type { Trace } from '../../traces/create-traces.ts';
 import { startApi } from './start-api.ts';
 

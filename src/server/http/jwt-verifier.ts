@@ -8,7 +8,7 @@ import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { JwtSettings } from '../../platform/config/millrace-config.ts';
-import { tokenScopes, type TokenScope } from '../../platform/tokens/token.ts';
+import { tokenScopes, type TokenScope } from '../../platform/tokens/scopes.ts';
 import { notAuthenticated, type Principal } from '../../platform/modules/principal.ts';
 
 export interface JwtVerifier {
@@ -132,13 +132,17 @@ function isTenant(name: string): boolean {
   }
 }
 
-/** `scope` as in OAuth, or a list in `scopes` or `roles`; each may have the prefix `millrace:`. */
+/**
+ * `scope` as in OAuth, or a list in `scopes` or `roles`; each may have the prefix `millrace:`. A JWT without any of our
+ * scopes is that of a person.
+ */
 function scopesOf(payload: JWTPayload): readonly TokenScope[] {
   const words = [payload['scope'], payload['scopes'], payload['roles']].flatMap((claim) =>
     typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [],
   );
   const names = new Set(words.map((word) => String(word).replace(/^millrace:/, '')));
-  return tokenScopes.filter((scope) => names.has(scope));
+  const found = tokenScopes.filter((scope) => names.has(scope));
+  return found.length === 0 ? ['use'] : found;
 }
 
 function checkOptions({ secret, jwksUrl, audience }: JwtSettings): void {

@@ -45,7 +45,7 @@ function operationOf(route: Route): unknown {
     description,
     tags: [tag],
     security: access === 'anonymous' ? [] : [{ bearer: [] }],
-    'x-scope': access === 'anonymous' || access === 'known' ? undefined : access,
+    'x-scope': access === 'anonymous' ? undefined : access,
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body && { required: true, content: { 'application/json': { schema: body } } },
     responses: {

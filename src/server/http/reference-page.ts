@@ -2,7 +2,6 @@
 
 import type { TSchema } from 'typebox';
 import { headersOf, type OpenApiInfo } from './openapi.ts';
-import type { Access } from '../../platform/modules/principal.ts';
 import type { Route } from '../../platform/modules/route.ts';
 
 export function referencePage(routes: readonly Route[], info: OpenApiInfo): string {
@@ -32,11 +31,6 @@ export function referencePage(routes: readonly Route[], info: OpenApiInfo): stri
 `;
 }
 
-const accessText: Readonly<Partial<Record<Access, string>>> = {
-  anonymous: 'For everybody.',
-  known: 'Needs credentials.',
-};
-
 function routeHtml(route: Route): string {
   const { method, path, summary, description, access, responses } = route;
   const body = route.bodyShown ?? route.body;
@@ -53,7 +47,7 @@ function routeHtml(route: Route): string {
   return `<details>
 <summary><b class="${method.toLowerCase()}">${method}</b> <code>${escape(path)}</code> <span>${escape(summary)}</span></summary>
 ${description === undefined ? '' : `<p>${prose(description)}</p>`}
-<p class="access">${accessText[access] ?? `Needs the scope <code>${access}</code>.`}</p>
+<p class="access">${access === 'anonymous' ? 'For everybody.' : `Needs the scope <code>${access}</code>.`}</p>
 ${inputs.length === 0 ? '' : `<table><tr><th>input</th><th>in</th><th>is</th></tr>${inputs.join('')}</table>`}
 <table><tr><th>response</th><th>when</th></tr>${outcomes.join('')}</table>
 </details>`;

@@ -15,16 +15,18 @@ import { callerKey, credentialSignals, type Caller } from './http-server.ts';
 import type { ReaderBudget } from './reader-budget.ts';
 import {
   checkAccess,
-  isWorker,
   notAuthenticated,
   type Authenticate,
   type Principal,
 } from '../../platform/modules/principal.ts';
+import { allowsScope } from '../../platform/tokens/scopes.ts';
 import { problemOf, statusOf } from './problem.ts';
 import type { ApiRequest } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import {
+  moduleMessageAccess,
   readMessage,
+  wsMessageAccess,
   type AnyWsMessage,
   type ModuleMessage,
   type WsMessage,
@@ -241,6 +243,8 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
       return;
     }
     const principal = await admitted();
+    const access = wsMessageAccess[message.type];
+    if (access !== 'command') checkAccess(access, principal);
     if (message.type === 'unsubscribe') return unsubscribe(message.id);
     const context = { principal, address, requestId };
     if (message.type === 'subscribe') return subscribe(message, context);
@@ -262,7 +266,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     message: { readonly type: string },
     requestId: string,
   ): Promise<void> {
-    checkAccess('known', await admitted());
+    checkAccess(moduleMessageAccess, await admitted());
     const handler = sessions.get(socketOfModule)?.on[message.type];
     // The connection ended while this message was queued.
     if (handler === undefined) return;
@@ -293,7 +297,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   }
 
   function connectModules(principal: Principal): void {
-    if (isWorker(principal)) return;
+    if (!allowsScope(principal.scopes, 'use')) return;
     let sent = Promise.resolve();
     const client: SocketClient = {
       principal,
@@ -322,7 +326,6 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
     context: Omit<WsContext, 'memory' | 'signal'>,
   ): Promise<void> {
     const { id } = message;
-    checkAccess('read', context.principal);
     if (feeds.has(id)) throw invalid('id', `duplicate subscription '${id}': choose another id`);
     if (feeds.size >= limits.subscriptionsMax) {
       throw tooMany(`a connection has at most ${limits.subscriptionsMax} subscriptions`);

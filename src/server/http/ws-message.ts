@@ -5,6 +5,7 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parseJson } from '../../foundation/parse-json.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
+import type { Access } from '../../platform/modules/principal.ts';
 import { checked } from './read-inputs.ts';
 
 function message<const Name extends string, Properties extends TProperties>(
@@ -81,6 +82,18 @@ const incoming = {
     tenant,
   }),
 } as const;
+
+/** What the sender of a message needs. The scope of a `command` is that of its HTTP route. */
+export const wsMessageAccess: Readonly<Record<keyof typeof incoming, Access | 'command'>> = {
+  auth: 'anonymous',
+  subscribe: 'read',
+  unsubscribe: 'read',
+  command: 'command',
+  query: 'read',
+};
+
+/** What all messages of modules need; the module has its own rules in addition. */
+export const moduleMessageAccess: Access = 'use';
 
 export type WsMessage = { [Name in keyof typeof incoming]: Static<(typeof incoming)[Name]> };
 export type AnyWsMessage = WsMessage[keyof WsMessage];

@@ -1,48 +1,69 @@
 // Access rules: decisions based on an identity and the name and owner of a stream.
 
+import { allowsScope } from '../../platform/tokens/scopes.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import type { StreamOwner } from '../../store/stream-owners.ts';
 import type {
   KurrentCredentials,
   KurrentIdentity,
   KurrentServerOptions,
 } from './kurrent-server.ts';
-import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { accessDenied, notAuthenticated } from './rpc-error.ts';
 
 export interface Access {
   /** The identity of the `authorization` header; throws an RpcError for invalid credentials. */
   identify(authorization: string | undefined): Promise<KurrentIdentity>;
-  checkRead(identity: KurrentIdentity, stream: string): Promise<void>;
-  checkWrite(identity: KurrentIdentity, stream: string): Promise<void>;
-  /** For persistent subscriptions: reading or managing a group of this source. */
-  checkGroup(identity: KurrentIdentity, source: string, what: 'read' | 'manage'): Promise<void>;
+  /** Throws unless the identity has this scope and may use it on this stream. */
+  check(identity: KurrentIdentity, stream: string, scope: StreamScope): Promise<void>;
+  /** For persistent subscriptions: reading, operating or managing a group of this source. */
+  checkGroup(
+    identity: KurrentIdentity,
+    source: string,
+    scope: 'read' | 'operate' | 'admin',
+  ): Promise<void>;
   mayRead(identity: KurrentIdentity, stream: string): Promise<boolean>;
   /** A filter for the events of `$all`; undefined: all events are visible. */
   visible(identity: KurrentIdentity): ((event: ReadableEvent) => boolean) | undefined;
 }
 
+type StreamScope = 'read' | 'append' | 'delete';
 type ReadableEvent = Pick<RecordedEvent, 'stream' | 'tenant'>;
 
-/** Internal streams of Millrace, such as the one of tokens. */
-const ownPrefix = '$millrace-';
+/** Streams that this server itself depends on. */
+const ownStreams = /^\$(millrace-|persistentsubscription)/i;
 
-const unrestricted: KurrentIdentity = { mayRead: true, mayWrite: true, isAdmin: true };
+/** The adapter of another Millrace process appends its tokens and its audit. */
+const appendedByAdapter = '$millrace-';
+
+const unrestricted: KurrentIdentity = { scopes: ['admin'] };
 
 export function createAccess(
   { authenticate }: Pick<KurrentServerOptions, 'authenticate'>,
   ownerOf: StreamOwner,
 ): Access {
+  /** Whether the stream is one of the identity's tenant, or a system stream of an administrator. */
+  const isWithinReach = async (identity: KurrentIdentity, stream: string): Promise<boolean> => {
+    if (stream.startsWith('$$')) return isWithinReach(identity, stream.slice(2));
+    if (stream.startsWith('$')) return isIndex(stream) || isGlobalAdmin(identity);
+    return identity.tenant === undefined || (await ownerOf(stream)) === identity.tenant;
+  };
   const hasAccess = async (
     identity: KurrentIdentity,
     stream: string,
-    what: 'read' | 'write',
+    scope: StreamScope,
   ): Promise<boolean> => {
-    const target = stream.startsWith('$$') ? stream.slice(2) : stream;
-    if (target.startsWith('$')) return hasSystemAccess(identity, target, what);
-    return identity.tenant === undefined || (await ownerOf(target)) === identity.tenant;
+    if (stream.startsWith('$$')) {
+      // The metadata of a stream can remove all of its events.
+      return hasAccess(identity, stream.slice(2), scope === 'read' ? 'read' : 'delete');
+    }
+    if (!allowsScope(identity.scopes, scope)) return false;
+    if (scope !== 'read' && stream.startsWith('$') && !mayWriteSystem(identity, stream, scope)) {
+      return false;
+    }
+    return isWithinReach(identity, stream);
   };
-  const mayRead = async (identity: KurrentIdentity, stream: string): Promise<boolean> =>
-    identity.mayRead && hasAccess(identity, stream, 'read');
+  const mayRead = (identity: KurrentIdentity, stream: string): Promise<boolean> =>
+    hasAccess(identity, stream, 'read');
   return {
     async identify(authorization) {
       if (authenticate === undefined) return unrestricted;
@@ -51,24 +72,22 @@ export function createAccess(
       throw notAuthenticated('missing or invalid credentials');
     },
     mayRead,
-    async checkRead(identity, stream) {
-      if (!(await mayRead(identity, stream))) throw accessDenied();
+    async check(identity, stream, scope) {
+      if (!(await hasAccess(identity, stream, scope))) throw accessDenied();
     },
-    async checkWrite(identity, stream) {
-      if (!identity.mayWrite || !(await hasAccess(identity, stream, 'write'))) throw accessDenied();
-    },
-    async checkGroup(identity, source, what) {
+    async checkGroup(identity, source, scope) {
       // Groups of index streams deliver events of all tenants, and groups of `$all` those of the system.
       const isTenantAllowed = identity.tenant === undefined || !isIndex(source);
-      const isScopeAllowed = (what === 'read' && !hasSystemEvents(source)) || identity.isAdmin;
-      if (!isTenantAllowed || !isScopeAllowed) throw accessDenied();
-      if (!(await mayRead(identity, source))) throw accessDenied();
+      const needed = scope === 'read' && hasSystemEvents(source) ? 'admin' : scope;
+      if (!isTenantAllowed || !allowsScope(identity.scopes, needed)) throw accessDenied();
+      if (!(await isWithinReach(identity, source))) throw accessDenied();
     },
     visible(identity) {
-      if (identity.isAdmin && identity.tenant === undefined) return undefined;
-      const { tenant } = identity;
+      if (isGlobalAdmin(identity)) return undefined;
+      const { tenant, scopes } = identity;
+      const mayReadAny = allowsScope(scopes, 'read');
       return (event) =>
-        identity.mayRead &&
+        mayReadAny &&
         (tenant === undefined ? !isSystemOnly(event.stream) : event.tenant === tenant);
     },
   };
@@ -103,13 +122,16 @@ function isSystemOnly(stream: string): boolean {
   return (stream.startsWith('$$') ? stream.slice(2) : stream).startsWith('$');
 }
 
-function hasSystemAccess(
+/** System streams of the server are never removed, and without authentication no caller writes one. */
+function mayWriteSystem(
   identity: KurrentIdentity,
   stream: string,
-  what: 'read' | 'write',
+  scope: 'append' | 'delete',
 ): boolean {
-  if (isIndex(stream)) return what === 'read';
-  // Without authentication no caller may create a token.
-  if (stream.startsWith(ownPrefix) && what === 'write' && identity === unrestricted) return false;
-  return identity.isAdmin && identity.tenant === undefined;
+  if (isIndex(stream) || identity === unrestricted) return false;
+  return !ownStreams.test(stream) || (scope === 'append' && stream.startsWith(appendedByAdapter));
+}
+
+function isGlobalAdmin({ scopes, tenant }: KurrentIdentity): boolean {
+  return tenant === undefined && scopes.includes('admin');
 }

@@ -10,7 +10,7 @@ test('accepts a token as a password with its name, or as a bearer token', async 
   await using tokens = await openTokens(store);
   const authenticate = authenticateByTokens(tokens);
   const { secret } = await tokens.create({ name: 'shop', tenant: 'core', scopes: ['append'] });
-  const expected = { name: 'shop', tenant: 'core', isAdmin: false, mayRead: false, mayWrite: true };
+  const expected = { name: 'shop', tenant: 'core', scopes: ['append'] };
   for (const credentials of [
     { kind: 'basic', username: 'shop', password: secret },
     { kind: 'bearer', token: secret },
@@ -25,19 +25,4 @@ test('accepts a token as a password with its name, or as a bearer token', async 
     await authenticate({ kind: 'basic', username: secret, password: 'shop' }),
     undefined,
   );
-});
-
-test('admin includes the other scopes', async () => {
-  await using store = openMemory(kurrentStoreOptions).store;
-  await using tokens = await openTokens(store);
-  const { secret: token } = await tokens.create({ name: 'ops', scopes: ['admin'] });
-  const { ended: _ended, ...identity } =
-    (await authenticateByTokens(tokens)({ kind: 'bearer', token })) ?? assert.fail();
-  assert.deepEqual(identity, {
-    name: 'ops',
-    isAdmin: true,
-    tenant: undefined,
-    mayRead: true,
-    mayWrite: true,
-  });
 });

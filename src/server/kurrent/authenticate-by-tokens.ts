@@ -33,13 +33,5 @@ export function authenticateByTokens(
 }
 
 function toIdentity({ token: { name, scopes, tenant }, ended }: VerifiedToken): KurrentIdentity {
-  const isAdmin = scopes.includes('admin');
-  return {
-    name,
-    ended,
-    isAdmin,
-    mayRead: isAdmin || scopes.includes('read'),
-    mayWrite: isAdmin || scopes.includes('append'),
-    tenant,
-  };
+  return { name, ended, scopes, tenant };
 }

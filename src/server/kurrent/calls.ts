@@ -5,12 +5,15 @@ import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { whenAborted } from '../../foundation/async/when-aborted.ts';
+import type { Access } from '../../platform/modules/principal.ts';
+import { allowsScope, type TokenScope } from '../../platform/tokens/scopes.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import type { Empty, Fields, Wire } from './protocol/message.ts';
 import { nothing } from './protocol/shared-messages.ts';
 import {
+  accessDenied,
   encodeStatus,
   notAuthenticated,
   RpcError,
@@ -33,6 +36,7 @@ export type Send<Response> = (message: Response) => Promise<void> | undefined;
 
 /** A method of a service. */
 export interface Method {
+  readonly access: Access;
   readonly request: Fields;
   readonly response: Fields;
   readonly requestStream?: boolean | undefined;
@@ -72,6 +76,7 @@ export function createCallKit(
   /** Runs one call; its error goes to `fail` as a gRPC error. */
   const run = async <T>(
     call: AnyCall,
+    access: TokenScope,
     work: (info: CallInfo) => Promise<T>,
     done: (result: T) => void,
     fail: (error: GrpcJs.ServiceError) => void,
@@ -85,6 +90,7 @@ export function createCallKit(
     try {
       const [authorization] = call.metadata.get('authorization');
       identity = await context.access.identify(authorization?.toString());
+      if (!allowsScope(identity.scopes, access)) throw accessDenied();
       identity.ended?.addEventListener('abort', cancel, { once: true });
       const info = {
         identity,
@@ -127,6 +133,7 @@ export function createCallKit(
 
   return {
     unary<Q extends Fields, R extends Fields>(
+      access: TokenScope,
       request: Q,
       response: R,
       work: (request: Wire<Q>, info: CallInfo) => Promise<Wire<R>>,
@@ -134,11 +141,12 @@ export function createCallKit(
       const handler: GrpcJs.handleUnaryCall<Wire<Q>, Wire<R>> = (call, callback) =>
         void run(
           call,
+          access,
           (info) => work(call.request, info),
           (result) => callback(null, result),
           (error) => callback(error),
         );
-      return { request, response, handler };
+      return { access, request, response, handler };
     },
     /** Without authentication: clients request server features before they send credentials. */
     anonymous<R extends Fields>(response: R, work: () => Wire<R>): Method {
@@ -149,10 +157,11 @@ export function createCallKit(
           callback(toServiceError(error));
         }
       };
-      return { request: nothing, response, handler };
+      return { access: 'anonymous', request: nothing, response, handler };
     },
     /** A stream of requests, then one response. */
     collect<Q extends Fields, R extends Fields>(
+      access: TokenScope,
       request: Q,
       response: R,
       work: (requests: AsyncIterable<Wire<Q>>, info: CallInfo) => Promise<Wire<R>>,
@@ -160,14 +169,16 @@ export function createCallKit(
       const handler: GrpcJs.handleClientStreamingCall<Wire<Q>, Wire<R>> = (call, callback) =>
         void run(
           call,
+          access,
           (info) => work(untilAborted(call as AsyncIterable<Wire<Q>>, info), info),
           (result) => callback(null, result),
           (error) => callback(error),
         );
-      return { request, response, requestStream: true, handler };
+      return { access, request, response, requestStream: true, handler };
     },
     /** One request, then a stream of responses. */
     serve<Q extends Fields, R extends Fields>(
+      access: TokenScope,
       request: Q,
       response: R,
       work: (request: Wire<Q>, send: Send<Wire<R>>, info: CallInfo) => Promise<void>,
@@ -175,6 +186,7 @@ export function createCallKit(
       const handler: GrpcJs.handleServerStreamingCall<Wire<Q>, Wire<R>> = (call) =>
         void run(
           call,
+          access,
           async (info) => {
             await work(call.request, sender(call, info.signal), info);
             rejectAborted(info.signal);
@@ -182,10 +194,11 @@ export function createCallKit(
           () => call.end(),
           (error) => call.emit('error', error),
         );
-      return { request, response, responseStream: true, handler };
+      return { access, request, response, responseStream: true, handler };
     },
     /** Streams of requests and responses. */
     converse<Q extends Fields, R extends Fields>(
+      access: TokenScope,
       request: Q,
       response: R,
       work: (requests: Requests<Wire<Q>>, send: Send<Wire<R>>, info: CallInfo) => Promise<void>,
@@ -201,6 +214,7 @@ export function createCallKit(
         call.on('cancelled', () => cancelled.abort());
         void run(
           call,
+          access,
           async (info) => {
             using stop = whenAborted(info.signal);
             const over = stop.aborted.then(() => Promise.reject(aborted(info.signal)));
@@ -223,7 +237,7 @@ export function createCallKit(
           (error) => call.emit('error', error),
         );
       };
-      return { request, response, requestStream: true, responseStream: true, handler };
+      return { access, request, response, requestStream: true, responseStream: true, handler };
     },
     /** Resolves when no call is running. */
     idle: (): Promise<void> =>

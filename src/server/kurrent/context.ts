@@ -5,8 +5,10 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { StreamOwner } from '../../store/stream-owners.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
+import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
+import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { Access } from './access.ts';
-import type { KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
+import type { KurrentIdentity, KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
 import type { OpenBatchBytes } from './streams/batch-collector.ts';
 import { RpcError, status } from './rpc-error.ts';
@@ -20,12 +22,22 @@ export interface KurrentContext {
   readonly access: Access;
   readonly ownerOf: StreamOwner;
   readonly audit: KurrentServerOptions['audit'];
+  readonly accept: AcceptEvent | undefined;
+  readonly hider: SecretHider | undefined;
   readonly subscriptions: SubscriptionSlots;
   readonly openBatchBytes: OpenBatchBytes;
   readonly observer: Observer;
   readonly clock: Clock;
   /** Fires when the server stops. */
   readonly stopping: AbortSignal;
+}
+
+/** What this reader must not see; administrators move events between stores. */
+export function hidesFrom(
+  { hider }: Pick<KurrentContext, 'hider'>,
+  { scopes }: KurrentIdentity,
+): SecretHider['event'] | undefined {
+  return scopes.includes('admin') ? undefined : hider?.event;
 }
 
 /** Limits the live subscriptions of all clients. */

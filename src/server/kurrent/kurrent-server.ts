@@ -4,6 +4,9 @@ import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { AuditLog } from '../../platform/audit-log.ts';
+import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
+import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
+import type { TokenScope } from '../../platform/tokens/scopes.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 
@@ -30,13 +33,17 @@ export interface KurrentServerOptions {
   readonly observer?: Observer | undefined;
   /**
    * Returns the identity of the caller; undefined rejects the call. Default: all callers may do everything except
-   * writing to the streams that store tokens.
+   * writing to system streams.
    */
   readonly authenticate?:
     | ((
         credentials: KurrentCredentials | undefined,
       ) => KurrentIdentity | undefined | Promise<KurrentIdentity | undefined>)
     | undefined;
+  /** The rules of modules for appended events (`createAppendRules`). Default: all events are accepted. */
+  readonly accept?: AcceptEvent | undefined;
+  /** Hides secret fields of modules (`createSecretHider`). Default: all fields are sent. */
+  readonly hider?: SecretHider | undefined;
   /** Finds the end of a tenant that contains a hyphen in the name of a stream. */
   readonly tenants?: TenantLookup | undefined;
   /** Records who deletes streams. Default: deletions are not recorded. */
@@ -55,10 +62,7 @@ export type KurrentCredentials =
 export interface KurrentIdentity {
   /** Restricts access to the streams of this tenant. Absent: all tenants. */
   readonly tenant?: string | undefined;
-  readonly mayRead: boolean;
-  readonly mayWrite: boolean;
-  /** May also read and write system streams and manage persistent subscriptions. */
-  readonly isAdmin: boolean;
+  readonly scopes: readonly TokenScope[];
   /** Shown in the information about persistent subscriptions. */
   readonly name?: string | undefined;
   /** Fires when the credentials are revoked or expire, which ends their calls. */

@@ -4,7 +4,7 @@ import { supportedMethods } from './server-info.ts';
 
 test('methods are listed in lower case, with their features', () => {
   const handler = (): void => undefined;
-  const method = { request: {}, response: {}, handler };
+  const method = { access: 'read' as const, request: {}, response: {}, handler };
   assert.deepEqual(
     supportedMethods({ 'a.B': { GetInfo: { ...method, features: ['stream'] }, Read: method } }),
     [

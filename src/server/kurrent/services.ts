@@ -53,32 +53,32 @@ function streamsService(context: KurrentContext, calls: CallKit): Services {
   return {
     'event_store.client.streams.Streams': {
       Read: {
-        ...calls.serve(readRequest, readResponse, (request, send, info) =>
+        ...calls.serve('read', readRequest, readResponse, (request, send, info) =>
           read(context, request, send, info),
         ),
         features: ['position', 'events'],
       },
-      Append: calls.collect(appendRequest, appendResponse, (requests, info) =>
+      Append: calls.collect('append', appendRequest, appendResponse, (requests, info) =>
         append(context, requests, info),
       ),
       BatchAppend: {
-        ...calls.converse(batchRequest, batchResponse, (requests, send, info) =>
+        ...calls.converse('append', batchRequest, batchResponse, (requests, send, info) =>
           batchAppend(context, requests, send, info),
         ),
         features: ['deadline_duration'],
       },
-      Delete: calls.unary(deleteRequest, deleteResponse, (request, info) =>
+      Delete: calls.unary('delete', deleteRequest, deleteResponse, (request, info) =>
         deleteStream(context, request, info),
       ),
-      Tombstone: calls.unary(deleteRequest, deleteResponse, (request, info) =>
+      Tombstone: calls.unary('delete', deleteRequest, deleteResponse, (request, info) =>
         tombstoneStream(context, request, info),
       ),
     },
     'kurrentdb.protocol.v2.streams.StreamsService': {
-      AppendSession: calls.collect(sessionRequest, sessionResponse, (requests, info) =>
+      AppendSession: calls.collect('append', sessionRequest, sessionResponse, (requests, info) =>
         appendSession(context, requests, info),
       ),
-      AppendRecords: calls.unary(recordsRequest, recordsResponse, (request, info) =>
+      AppendRecords: calls.unary('append', recordsRequest, recordsResponse, (request, info) =>
         appendRecords(context, request, info),
       ),
     },

@@ -140,9 +140,9 @@ const secure = () => ({
 });
 
 const identities: Readonly<Record<string, KurrentIdentity>> = {
-  admin: { mayRead: true, mayWrite: true, isAdmin: true },
-  reader: { mayRead: true, mayWrite: false, isAdmin: false },
-  core: { tenant: 'core', mayRead: true, mayWrite: true, isAdmin: false },
+  admin: { scopes: ['admin'] },
+  reader: { scopes: ['read'] },
+  core: { tenant: 'core', scopes: ['read', 'append'] },
 };
 
 test('unknown callers are rejected, and readers cannot write', async () => {

@@ -52,6 +52,8 @@ export async function startKurrentServer(
     access: createAccess(options, ownerOf),
     ownerOf,
     audit: options.audit,
+    accept: options.accept,
+    hider: options.hider,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
     openBatchBytes: { used: 0 },
     observer,

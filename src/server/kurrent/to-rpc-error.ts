@@ -48,6 +48,8 @@ function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number
       };
     case 'PAYLOAD_TOO_LARGE':
       return tooLarge(limits.appendBytesMax);
+    case 'NOT_ALLOWED':
+      return { status: status.permissionDenied, exception: 'access-denied' };
     default:
       return { status: statusOf[error.code] ?? status.internal };
   }
@@ -71,6 +73,8 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
   KEY_TOO_LONG: status.invalidArgument,
   ENVELOPE_INVALID: status.invalidArgument,
   PAYLOAD_NOT_JSON: status.invalidArgument,
+  PAYLOAD_INVALID: status.invalidArgument,
+  EVENT_UNKNOWN: status.invalidArgument,
   APPEND_INVALID: status.invalidArgument,
   FILTER_INVALID: status.invalidArgument,
   POSITION_INVALID: status.invalidArgument,

@@ -54,7 +54,7 @@ export async function openUserDirectory(
     observer,
     apply: (event) => book.apply(changeOf(event)),
     // An unreadable event may be a removal, so stored users are no longer trusted.
-    onCorrupt: () => book.removeAdded(),
+    onLost: () => book.removeAdded(),
   });
   return Object.assign(book, {
     async change(decide: (book: UserBook) => UserChange) {

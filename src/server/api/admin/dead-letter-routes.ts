@@ -6,6 +6,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
+import { createSecretHider } from '../../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
@@ -24,7 +25,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: dead letters', 'admin');
+const { get, post } = routesOf('admin: dead letters', 'operate');
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const letter = Type.Object(
@@ -80,11 +81,16 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
   const { deadLetters } = platform.engines.subscriptions;
   const admin = platform.subscriptions;
+  const hider = createSecretHider(platform.modules);
+  const hide = (found: DeadLetter): DeadLetter => {
+    const [aggregate = ''] = found.eventType.split('.', 1);
+    return { ...found, payload: hider.value(aggregate, found.payload) };
+  };
 
   /** Dead letters of other tenants count as unknown. */
   const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
     const found = await deadLetters.get(id);
-    if (found !== undefined && isWithin(request, found.tenant)) return found;
+    if (found !== undefined && isWithin(request, found.tenant)) return hide(found);
     throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
       details: { id },
     });

@@ -27,7 +27,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: outbox', 'admin');
+const { get, post } = routesOf('admin: outbox', 'operate');
 const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
 
 const optional = Type.Optional(Type.String());
@@ -193,6 +193,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     pauseRoute('resume'),
     route({
       ...post,
+      access: 'admin',
       path: '/admin/outbox/purge',
       summary: 'Deletes messages that were sent before a time',
       body: closed({ before: time }),

@@ -19,7 +19,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: subscriptions', 'admin');
+const { get, post } = routesOf('admin: subscriptions', 'operate');
 
 const params = closed({ name: text(400) });
 const overview = closed({
@@ -75,6 +75,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     pauseRoute('resume'),
     route({
       ...post,
+      access: 'admin',
       path: '/admin/subscriptions/{name}/reset',
       summary: 'Moves the checkpoint, to process events again or to skip them',
       params,

@@ -1,12 +1,8 @@
 // Tokens over HTTP: create, list and revoke. Only the response to the creation contains the secret.
 
 import { Type } from '../../../contracts/type.ts';
-import {
-  tokenLimits,
-  tokenScopes,
-  tokenState,
-  type Token,
-} from '../../../platform/tokens/token.ts';
+import { tokenScopes } from '../../../platform/tokens/scopes.ts';
+import { tokenLimits, tokenState, type Token } from '../../../platform/tokens/token.ts';
 import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {

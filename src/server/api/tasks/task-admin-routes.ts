@@ -30,7 +30,7 @@ import {
 import { returns, routesOf } from '../api-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
 
-const { post } = routesOf('admin: tasks', 'admin');
+const { post } = routesOf('admin: tasks', 'operate');
 const reason = Type.Optional(text(500));
 
 const changed = closed({

@@ -19,6 +19,8 @@ export interface ReadEvent {
 
 export interface ToWireOptions {
   readonly structuredIds: boolean;
+  /** Removes secrets. Absent: the reader may see them. */
+  readonly hide?: ((event: RecordedEvent) => RecordedEvent) | undefined;
 }
 
 const none = Buffer.alloc(0);
@@ -34,7 +36,9 @@ export function toWireEvent(read: ReadEvent, options: ToWireOptions): WireReadEv
   };
 }
 
-function toWire(event: RecordedEvent, { structuredIds }: ToWireOptions): WireRecordedEvent {
+function toWire(recorded: RecordedEvent, options: ToWireOptions): WireRecordedEvent {
+  const { structuredIds, hide } = options;
+  const event = hide?.(recorded) ?? recorded;
   const { data, metadata, isJson } = contentOf(event);
   const position = toSequence(event.position);
   return {

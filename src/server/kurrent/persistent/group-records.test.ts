@@ -9,7 +9,7 @@ import { createGroupRecords, type GroupRecords } from './group-records.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 const key = { source: 'orders-1', group: 'mailer' };
-const settings = { after: -1 } as GroupSettings;
+const settings = { after: -1, readBatchSize: 20, historyBufferSize: 500 } as GroupSettings;
 
 interface Owner extends GroupRecords {
   lost(): number;
@@ -18,7 +18,10 @@ interface Owner extends GroupRecords {
 function owner(store: EventStore, fenced = true): Owner {
   let lost = 0;
   const onLost = (): void => void (lost += 1);
-  const records = createGroupRecords({ store, clock: systemClock }, { fenced, onLost });
+  const records = createGroupRecords(
+    { store, clock: systemClock, observer: {} },
+    { fenced, onLost },
+  );
   return { ...records, lost: () => lost };
 }
 

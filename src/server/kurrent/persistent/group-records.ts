@@ -4,6 +4,7 @@
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { createIds, idFromKey } from '../../../foundation/ids.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { liveSystemStream } from '../../../store/system-stream.ts';
 import type { KurrentContext } from '../context.ts';
 import { fromWire } from '../events/from-wire.ts';
 import { contentOf, linkType } from '../events/to-wire.ts';
@@ -72,12 +73,20 @@ export interface GroupRecordsOptions {
 }
 
 export function createGroupRecords(
-  { store, clock }: Pick<KurrentContext, 'store' | 'clock'>,
+  { store, clock, observer }: Pick<KurrentContext, 'store' | 'clock' | 'observer'>,
   { fenced, onLost }: GroupRecordsOptions,
 ): GroupRecords {
   const ids = createIds({ clock });
   /** The expected revision of the next write, by stream. */
   const expectations = new Map<string, number | 'none'>();
+
+  /** The names of streams that continue under another name, because they were tombstoned. */
+  const live = new Map<string, string>();
+  const liveName = async (stream: string): Promise<string> => {
+    const name = live.get(stream) ?? (await liveSystemStream(store, stream, observer));
+    live.set(stream, name);
+    return name;
+  };
 
   const systemEvent = (stream: string, type: string, payload: unknown): DomainEventEnvelope => {
     const eventId = ids.next();
@@ -109,20 +118,22 @@ export function createGroupRecords(
       : info.revision;
   };
   const appendCheckpoint = async (key: GroupKey, type: string, payload: unknown): Promise<void> => {
-    const stream = ownStream(key, 'checkpoint');
+    const stream = await liveName(ownStream(key, 'checkpoint'));
     const revision = await append(stream, type, payload);
     // Only the latest checkpoint is needed.
     if (revision === 0) await store.setStreamMetadata(stream, { maxCount: 2 });
   };
   const lastCheckpoint = async (key: GroupKey): Promise<string | undefined> => {
     const last = { direction: 'backwards', limit: 1 } as const;
-    const [latest] = await store.readStream(ownStream(key, 'checkpoint'), last).toArray();
+    const stream = await liveName(ownStream(key, 'checkpoint'));
+    const [latest] = await store.readStream(stream, last).toArray();
     if (latest?.type !== ownerType)
       return latest === undefined ? undefined : String(latest.payload);
-    return (latest.payload as { readonly checkpoint?: string }).checkpoint;
+    const { checkpoint } = (latest.payload ?? {}) as { readonly checkpoint?: unknown };
+    return typeof checkpoint === 'string' ? checkpoint : undefined;
   };
   const boundary = async (key: GroupKey): Promise<{ first: number; last: number }> => {
-    const info = await store.streamInfo(parkedStream(key));
+    const info = await store.streamInfo(await liveName(parkedStream(key)));
     return { first: info?.metadata.truncateBefore ?? 0, last: info?.revision ?? -1 };
   };
 
@@ -130,18 +141,24 @@ export function createGroupRecords(
     async takeOver() {
       const found = new Map<string, GroupKey & { readonly settings: GroupSettings }>();
       let last: number | undefined;
-      for await (const { type, payload, revision } of store.readStream(groupConfigStream)) {
+      live.clear();
+      const configs = await liveName(groupConfigStream);
+      for await (const { type, payload, revision } of store.readStream(configs)) {
         last = revision;
         if (type === ownerType) continue;
-        const { source, group, settings } = payload as GroupKey & { settings?: GroupSettings };
+        if (!isConfig(payload)) {
+          observer.log?.error({ stream: configs, revision, type }, 'group settings ignored');
+          continue;
+        }
+        const { source, group, settings } = payload;
         const key = { source, group };
         if (settings === undefined) found.delete(keyText(key));
         else found.set(keyText(key), { ...key, settings });
       }
       expectations.clear();
       if (!fenced || last === undefined) return [...found.values()];
-      expectations.set(groupConfigStream, last);
-      await append(groupConfigStream, ownerType, {});
+      expectations.set(configs, last);
+      await append(configs, ownerType, {});
       await Promise.all(
         [...found.values()].map(async (key) => {
           const checkpoint = await lastCheckpoint(key);
@@ -151,13 +168,13 @@ export function createGroupRecords(
       return [...found.values()];
     },
     async save({ source, group }, settings) {
-      await append(groupConfigStream, configType, { source, group, settings });
+      await append(await liveName(groupConfigStream), configType, { source, group, settings });
     },
     async remove({ source, group }) {
-      await append(groupConfigStream, configType, { source, group });
-      expectations.delete(ownStream({ source, group }, 'checkpoint'));
+      await append(await liveName(groupConfigStream), configType, { source, group });
       for (const what of ['parked', 'checkpoint'] as const) {
-        const stream = ownStream({ source, group }, what);
+        const stream = await liveName(ownStream({ source, group }, what));
+        expectations.delete(stream);
         if ((await store.streamInfo(stream)) !== undefined) await store.deleteStream(stream);
       }
     },
@@ -167,7 +184,7 @@ export function createGroupRecords(
     },
     saveCheckpoint: (key, at) => appendCheckpoint(key, checkpointType, showNumber(key, at)),
     async park(key, target, { reason, at }) {
-      const stream = parkedStream(key);
+      const stream = await liveName(parkedStream(key));
       const added = new Date(clock.now()).toISOString();
       const about = { added, reason, subscriptionEventNumber: at };
       const event = fromWire(
@@ -183,7 +200,8 @@ export function createGroupRecords(
       await store.append(stream, [event]);
     },
     async readParked(key, from, limit) {
-      const events = await store.readStream(parkedStream(key), { from, limit }).toArray();
+      const stream = await liveName(parkedStream(key));
+      const events = await store.readStream(stream, { from, limit }).toArray();
       return events.flatMap((event) => {
         const target = parseLink(contentOf(event).data.toString('utf8'));
         return target === undefined ? [] : [{ parkedAt: event.revision, target }];
@@ -192,13 +210,27 @@ export function createGroupRecords(
     async unpark(key, upTo) {
       const { first } = await boundary(key);
       if (upTo + 1 <= first) return;
-      await store.setStreamMetadata(parkedStream(key), { truncateBefore: upTo + 1 });
+      await store.setStreamMetadata(await liveName(parkedStream(key)), {
+        truncateBefore: upTo + 1,
+      });
     },
     async countParked(key, from) {
       const { first, last } = await boundary(key);
       return Math.max(0, last - Math.max(first, from) + 1);
     },
   };
+}
+
+/** Another program may have written to the stream. */
+function isConfig(payload: unknown): payload is GroupKey & { readonly settings?: GroupSettings } {
+  const { source, group, settings } = (payload ?? {}) as Readonly<Record<string, unknown>>;
+  const { after, readBatchSize, historyBufferSize } = (settings ?? {}) as Partial<GroupSettings>;
+  const hasSettings = [after, readBatchSize, historyBufferSize].every(Number.isSafeInteger);
+  return (
+    typeof source === 'string' &&
+    typeof group === 'string' &&
+    (settings === undefined || hasSettings)
+  );
 }
 
 /** The text form of the protocol: a revision, or a position for `$all`. */

@@ -52,7 +52,12 @@ export function createGroups(context: KurrentContext, address: () => Address): G
   const load = (): Promise<void> =>
     inTurn(async () => {
       for (const { source, group, settings } of await records.takeOver()) {
-        await start({ source, group }, settings);
+        try {
+          await start({ source, group }, settings);
+        } catch (error) {
+          // One damaged group must not stop the others, nor the server.
+          context.observer.log?.error({ err: error, source, group }, 'group not started');
+        }
       }
     });
   const leadership =

@@ -45,16 +45,17 @@ export function persistentService(
     { identity }: CallInfo,
   ): Promise<GroupPlan> => {
     const plan = await planGroup(store, options);
-    await access.checkGroup(identity, plan.key.source, 'manage');
+    await access.checkGroup(identity, plan.key.source, 'admin');
     return plan;
   };
   const allowed = async (
     options: WireGroup | undefined,
     { identity }: CallInfo,
+    scope: 'operate' | 'admin',
   ): Promise<GroupKey> => {
     if (options === undefined) throw badRequest('the request has no options');
     const key = keyOf(options);
-    await access.checkGroup(identity, key.source, 'manage');
+    await access.checkGroup(identity, key.source, scope);
     return key;
   };
   const info = async (group: Group): Promise<WireSubscriptionInfo> => {
@@ -68,56 +69,72 @@ export function persistentService(
   return {
     'event_store.client.persistent_subscriptions.PersistentSubscriptions': {
       ...withFeatures({
-        Create: calls.unary(writeRequest, nothing, async ({ options }, call) => {
+        Create: calls.unary('admin', writeRequest, nothing, async ({ options }, call) => {
           const { key, settings } = await planned(options, call);
           await groups.create(key, settings);
           return {};
         }),
-        Update: calls.unary(writeRequest, nothing, async ({ options }, call) => {
+        Update: calls.unary('admin', writeRequest, nothing, async ({ options }, call) => {
           const { key, settings } = await planned(options, call);
           // The filter cannot change after the creation of a group.
           await groups.update(key, ({ filter }) => ({ ...settings, filter }));
           return {};
         }),
-        Delete: calls.unary(deleteGroupRequest, nothing, async ({ options }, call) => {
-          await groups.remove(await allowed(options, call));
+        Delete: calls.unary('admin', deleteGroupRequest, nothing, async ({ options }, call) => {
+          await groups.remove(await allowed(options, call, 'admin'));
           return {};
         }),
-        GetInfo: calls.unary(getInfoRequest, getInfoResponse, async ({ options }, call) => {
-          const key = await allowed(options, call);
-          await groups.lead();
-          return { subscriptionInfo: await info(groups.get(key)) };
-        }),
-        List: calls.unary(listRequest, listResponse, async ({ options }, { identity }) => {
-          const one = options?.listForStream;
-          const source =
-            one === undefined
-              ? undefined
-              : one.stream === undefined
-                ? '$all'
-                : streamNameOf(one.stream);
-          await access.checkGroup(identity, source ?? '$all', 'manage');
-          await groups.lead();
-          const found = groups.list(source);
-          if (source !== undefined && found.length === 0) throw groupMissing({ source, group: '' });
-          return { subscriptions: await Promise.all(found.map(info)) };
-        }),
-        ReplayParked: calls.unary(replayParkedRequest, nothing, async ({ options }, call) => {
-          const key = await allowed(options, call);
-          await groups.lead();
-          const group = groups.get(key);
-          const stopAt = options?.stopAt;
-          await group.replayParked(
-            stopAt === undefined ? Number.POSITIVE_INFINITY : toCount(stopAt),
-          );
-          return {};
-        }),
-        Read: calls.converse(groupReadRequest, groupReadResponse, (requests, send, call) =>
+        GetInfo: calls.unary(
+          'operate',
+          getInfoRequest,
+          getInfoResponse,
+          async ({ options }, call) => {
+            const key = await allowed(options, call, 'operate');
+            await groups.lead();
+            return { subscriptionInfo: await info(groups.get(key)) };
+          },
+        ),
+        List: calls.unary(
+          'operate',
+          listRequest,
+          listResponse,
+          async ({ options }, { identity }) => {
+            const one = options?.listForStream;
+            const source =
+              one === undefined
+                ? undefined
+                : one.stream === undefined
+                  ? '$all'
+                  : streamNameOf(one.stream);
+            await access.checkGroup(identity, source ?? '$all', 'operate');
+            await groups.lead();
+            const found = groups.list(source);
+            if (source !== undefined && found.length === 0)
+              throw groupMissing({ source, group: '' });
+            return { subscriptions: await Promise.all(found.map(info)) };
+          },
+        ),
+        ReplayParked: calls.unary(
+          'operate',
+          replayParkedRequest,
+          nothing,
+          async ({ options }, call) => {
+            const key = await allowed(options, call, 'operate');
+            await groups.lead();
+            const group = groups.get(key);
+            const stopAt = options?.stopAt;
+            await group.replayParked(
+              stopAt === undefined ? Number.POSITIVE_INFINITY : toCount(stopAt),
+            );
+            return {};
+          },
+        ),
+        Read: calls.converse('read', groupReadRequest, groupReadResponse, (requests, send, call) =>
           readGroup(context, groups, requests, send, call),
         ),
       }),
-      RestartSubsystem: calls.unary(nothing, nothing, async (_request, { identity }) => {
-        await access.checkGroup(identity, '$all', 'manage');
+      RestartSubsystem: calls.unary('admin', nothing, nothing, async (_request, { identity }) => {
+        await access.checkGroup(identity, '$all', 'admin');
         await groups.restart();
         return {};
       }),

@@ -3,7 +3,7 @@
 import { createIds } from '../../../foundation/ids.ts';
 import { whenAborted } from '../../../foundation/async/when-aborted.ts';
 import type { CallInfo, Requests, Send } from '../calls.ts';
-import type { KurrentContext } from '../context.ts';
+import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import { badRequest, shuttingDown } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
@@ -43,7 +43,8 @@ export async function readGroup(
     await context.access.checkGroup(info.identity, key.source, 'read');
     if (isOver) return;
     const found = groups.get(key);
-    const wire = { structuredIds: options.uuidOption?.structured !== undefined };
+    const hide = hidesFrom(context, info.identity);
+    const wire = { structuredIds: options.uuidOption?.structured !== undefined, hide };
     // Clients expect the confirmation before the first message.
     const subscriptionId = `${key.source}::${key.group}/${id}`;
     let confirmed = false;

@@ -71,7 +71,7 @@ export async function appendRecords(
   });
   const written = new Set(records.map(({ stream }) => stream));
   const unwritten = expectations.filter(({ stream }) => !written.has(stream));
-  for (const { stream } of unwritten) await context.access.checkRead(info.identity, stream);
+  for (const { stream } of unwritten) await context.access.check(info.identity, stream, 'read');
   await checkUnwritten(context, unwritten);
   const expected = new Map(expectations.map((each) => [each.stream, each.expected]));
   // Adjacent records of one stream are one append, which keeps the order of all records.
@@ -106,14 +106,14 @@ async function commit(
   { identity }: CallInfo,
 ): Promise<readonly AppendResult[]> {
   try {
-    for (const { stream } of parts) await context.access.checkWrite(identity, stream);
+    for (const { stream } of parts) await context.access.check(identity, stream, 'append');
     return await withOpaqueRetry(async (opaque) =>
       context.store.appendMany(
         await Promise.all(
           parts.map(async ({ stream, expected, events }): Promise<StreamAppend> => ({
             stream,
             expected,
-            events: await toEnvelopes(context, { stream, events, tenant: identity.tenant }, opaque),
+            events: await toEnvelopes(context, { stream, events, identity }, opaque),
           })),
         ),
       ),

@@ -9,14 +9,14 @@ import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
 import { originOf } from '../events/event-origin.ts';
-import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
+import { fromWire, markHeader, type ForeignEvent, type Mark } from '../events/from-wire.ts';
+import type { KurrentIdentity } from '../kurrent-server.ts';
 
 export interface ForeignAppend {
-  /** The tenant that the caller is bound to. Absent: all tenants. */
-  readonly tenant?: string | undefined;
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly events: readonly ForeignEvent[];
+  readonly identity: KurrentIdentity;
 }
 
 export interface Appended {
@@ -26,7 +26,7 @@ export interface Appended {
   readonly sequence?: number | undefined;
 }
 
-type AppendContext = Pick<KurrentContext, 'store' | 'ownerOf' | 'clock'>;
+type AppendContext = Pick<KurrentContext, 'accept' | 'store' | 'ownerOf' | 'clock'>;
 
 export async function appendForeign(
   context: AppendContext,
@@ -55,13 +55,23 @@ export async function withOpaqueRetry<T>(write: (opaque: boolean) => Promise<T>)
 }
 
 export async function toEnvelopes(
-  context: Pick<KurrentContext, 'ownerOf' | 'clock'>,
-  { stream, events, tenant }: Pick<ForeignAppend, 'events' | 'stream' | 'tenant'>,
+  context: Omit<AppendContext, 'store'>,
+  { stream, events, identity }: Omit<ForeignAppend, 'expected'>,
   opaque: boolean,
 ): Promise<DomainEventEnvelope[]> {
   const origin = originOf(stream, await context.ownerOf(stream));
   const now = toIsoTime(context.clock.now());
-  return events.map((event) => withTenantSubject(fromWire(event, { origin, now, opaque }), tenant));
+  const isAdmin = identity.scopes.includes('admin');
+  return events.map((event) => {
+    const envelope = withTenantSubject(fromWire(event, { origin, now, opaque }), identity.tenant);
+    const { type, payload, headers } = envelope;
+    const mark = headers?.[markHeader] as Mark | undefined;
+    const sent = mark?.data === 'bytes' ? { stream, type } : { stream, type, payload };
+    const accepted = context.accept?.(sent, isAdmin);
+    // Bytes that no module has a schema for are stored as the client sent them.
+    const isUnchanged = accepted === undefined || accepted === payload;
+    return isUnchanged ? envelope : { ...envelope, payload: accepted };
+  });
 }
 
 /** An append without events only checks the expected revision. */

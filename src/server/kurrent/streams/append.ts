@@ -28,7 +28,7 @@ export async function append(
   for await (const { options, proposedMessage } of requests) {
     if (options !== undefined) {
       const stream = streamNameOf(options.streamIdentifier);
-      await context.access.checkWrite(identity, stream);
+      await context.access.check(identity, stream, 'append');
       target = { stream, expected: expectedOf(options, options.revision) };
     } else if (proposedMessage !== undefined) {
       const event = readProposed(proposedMessage);
@@ -39,11 +39,7 @@ export async function append(
   }
   if (target === undefined) throw badRequest('the append has no options');
   try {
-    return {
-      success: toSuccess(
-        await appendForeign(context, { ...target, events, tenant: identity.tenant }),
-      ),
-    };
+    return { success: toSuccess(await appendForeign(context, { ...target, identity, events })) };
   } catch (error) {
     if (!hasCode(error, 'VERSION_CONFLICT')) throw error;
     const actual = Number(error.details['actual'] ?? -1);

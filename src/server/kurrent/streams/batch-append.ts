@@ -70,13 +70,8 @@ export async function batchAppend(
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     try {
-      await context.access.checkWrite(identity, stream);
-      const appended = await appendForeign(context, {
-        stream,
-        expected,
-        events,
-        tenant: identity.tenant,
-      });
+      await context.access.check(identity, stream, 'append');
+      const appended = await appendForeign(context, { stream, expected, events, identity });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
     } catch (error) {
       if (!hasReplied) rejectBatch(request, error);

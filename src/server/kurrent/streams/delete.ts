@@ -66,7 +66,7 @@ async function targetOf(
 ): Promise<{ stream: string; expected: ReturnType<typeof expectedOf> }> {
   if (options === undefined) throw badRequest('the request has no options');
   const stream = streamNameOf(options.streamIdentifier);
-  await context.access.checkWrite(identity, stream);
+  await context.access.check(identity, stream, 'delete');
   return { stream, expected: expectedOf(options, options.revision) };
 }
 

@@ -2,7 +2,7 @@
 
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { CallInfo, Send } from '../calls.ts';
-import type { KurrentContext } from '../context.ts';
+import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import type { WireReadRequest, WireReadResponse } from '../protocol/streams-messages.ts';
 import { metadataView } from './metadata-events.ts';
@@ -21,7 +21,7 @@ export async function read(
 ): Promise<void> {
   const plan = boundToTenant(planRead(request), info);
   const name = plan.source.kind === 'all' ? '$all' : plan.source.stream;
-  await context.access.checkRead(info.identity, name);
+  await context.access.check(info.identity, name, 'read');
   if (plan.live) return subscribe(context, plan, send, info);
   const shown =
     plan.source.kind === 'stream' ? await metadataView(context, plan.source.stream) : undefined;
@@ -30,6 +30,7 @@ export async function read(
   let count = 0;
   const keep = plan.source.kind === 'stream' ? undefined : context.access.visible(info.identity);
   const { signal } = info;
+  const wire = { ...plan, hide: hidesFrom(context, info.identity) };
   const { pageEventsMax: pageSize, pageBytesMax: pageBytes } = context.limits;
   const options = { signal, keep, pageSize, pageBytes };
   for await (const page of readPages(context.store, plan, options)) {
@@ -41,7 +42,7 @@ export async function read(
     count += page.length;
     const events = toReadEvents(context, plan, shown === undefined ? page : page.map(shown), info);
     for await (const each of events) {
-      const full = send({ event: toWireEvent(each, plan) });
+      const full = send({ event: toWireEvent(each, wire) });
       if (full !== undefined) await full;
     }
   }

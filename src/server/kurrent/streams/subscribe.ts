@@ -4,7 +4,7 @@ import { createIds } from '../../../foundation/ids.ts';
 import type { FeedItem } from '../../../store/event-store.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type { CallInfo, Send } from '../calls.ts';
-import type { KurrentContext } from '../context.ts';
+import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import type { WirePosition, WireTime } from '../protocol/shared-messages.ts';
 import type { WireReadResponse } from '../protocol/streams-messages.ts';
@@ -57,6 +57,7 @@ async function follow(
     }
   };
   const keep = source.kind === 'stream' ? undefined : context.access.visible(info.identity);
+  const wire = { ...plan, hide: hidesFrom(context, info.identity) };
   for await (const item of openFeed(context, plan, start, info.signal)) {
     if (item.kind === 'events') {
       const visible = keep === undefined ? item.events : item.events.filter(keep);
@@ -67,7 +68,7 @@ async function follow(
         if (recorded === undefined) continue;
         const sequence = toSequence(recorded.position);
         if (pace !== undefined) await checkpoints(sequence - 1);
-        const full = send({ event: toWireEvent(event, plan) });
+        const full = send({ event: toWireEvent(event, wire) });
         if (full !== undefined) await full;
         number = source.kind === 'stream' ? recorded.revision : sequence;
       }

@@ -10,7 +10,7 @@ import {
   type Platform,
   type PlatformModule,
 } from '../../../platform/index.ts';
-import type { TokenScope } from '../../../platform/tokens/token.ts';
+import type { TokenScope } from '../../../platform/tokens/scopes.ts';
 import { projection, readModel, type ProjectedEvent } from '../../../projections/index.ts';
 import { saga } from '../../../reactors/index.ts';
 import { subscription, Terminal } from '../../../subscriptions/index.ts';
@@ -70,6 +70,7 @@ function bank(faults: Faults): PlatformModule {
   return defineModule({
     name: 'bank',
     aggregates: [account],
+    commands: { 'account.deposit': 'append', 'account.review': 'append' },
     projections: [accounts],
     subscriptions: [
       subscription({

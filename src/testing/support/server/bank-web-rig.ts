@@ -34,7 +34,7 @@ export function bankWeb({ handle, documents }: WebContext): ModuleWeb {
         path: '/vault/{id}',
         summary: 'The balance of a vault',
         tag: 'vault',
-        access: 'known',
+        access: 'use',
         params,
         responses: { 200: { description: 'The balance' } },
         errors,

@@ -1,0 +1,104 @@
+// Generates the tables of docs/scopes.md: which scope each route, command, gRPC method and WebSocket message needs.
+
+import { collab } from '../modules/collab/index.ts';
+import { notifications } from '../modules/customers/index.ts';
+import { payments, pretendProvider } from '../modules/payments/index.ts';
+import { slackRequests } from '../modules/slack-requests/index.ts';
+import { createPlatform, type Platform, type PlatformModule } from '../src/platform/index.ts';
+import { scopeTable } from '../src/platform/tokens/scopes.ts';
+import type { Route } from '../src/platform/modules/route.ts';
+import { startApi, type ApiServer } from '../src/server/api/start-api.ts';
+import { moduleMessageAccess, wsMessageAccess } from '../src/server/http/ws-message.ts';
+import { createCallKit } from '../src/server/kurrent/calls.ts';
+import type { KurrentContext } from '../src/server/kurrent/context.ts';
+import type { Groups } from '../src/server/kurrent/persistent/groups.ts';
+import { createServices, type Services } from '../src/server/kurrent/services.ts';
+
+/** All modules of this repository. */
+export const allModules = (): readonly PlatformModule[] => [
+  payments({ provider: pretendProvider() }),
+  collab(),
+  notifications(),
+  slackRequests(),
+];
+
+type Row = readonly [call: string, access: string];
+
+const title = '## Reference';
+
+/** Returns the page with new tables. */
+export async function withScopeReference(page: string): Promise<string> {
+  await using platform = await createPlatform({
+    engines: { store: 'memory:' },
+    modules: allModules(),
+  });
+  await using api = await startApi(platform, { port: 0, metrics: async () => '' });
+  const [head = ''] = page.split(`${title}\n`);
+  const scopes = Object.entries(scopeTable).map(([scope, text]) => `| \`${scope}\` | ${text} |\n`);
+  return [
+    `${head}${title}\n\n| scope | allows |\n|---|---|\n${scopes.join('')}`,
+    table('HTTP routes', 'Every `/admin/…` path exists under `/api/v1` as well.', routeRows(api)),
+    table(
+      'Commands',
+      'Sent as `POST /api/v1/commands/<command>` or over the WebSocket. `internal`: no client can send it.',
+      commandRows(platform),
+    ),
+    table('gRPC methods', 'Methods of the KurrentDB protocol.', grpcRows()),
+    table('WebSocket messages', 'A `command` needs the scope of the command.', messageRows(api)),
+  ].join('\n');
+}
+
+/** The methods of the gRPC server. */
+export function grpcServices(): Services {
+  // Only the definitions are read, no handler runs.
+  const context = {} as unknown as KurrentContext;
+  const groups = {} as unknown as Groups;
+  return createServices(context, groups, createCallKit(context), () => ({ host: '', port: 0 }));
+}
+
+/** Without the aliases of admin routes. */
+export function ownRoutes({ routes }: Pick<ApiServer, 'routes'>): readonly Route[] {
+  return routes.filter(({ path }) => !path.startsWith('/api/v1/admin/'));
+}
+
+function routeRows(api: ApiServer): readonly Row[] {
+  return ownRoutes(api)
+    .filter(({ path }) => !path.startsWith('/api/v1/commands/'))
+    .map(({ method, path, access }) => [`${method} ${path}`, access]);
+}
+
+function commandRows({ modules }: Platform): readonly Row[] {
+  return [...modules.aggregates.values()].flatMap(({ commands }) =>
+    commands.map(({ type }): Row => [type, modules.commands.get(type) ?? 'internal']),
+  );
+}
+
+function grpcRows(): readonly Row[] {
+  return Object.entries(grpcServices()).flatMap(([service, methods]) =>
+    Object.entries(methods).map(([name, { access }]): Row => [`${service}/${name}`, access]),
+  );
+}
+
+function messageRows(api: ApiServer): readonly Row[] {
+  const document = JSON.stringify(
+    api.routes.find(({ path }) => path === '/ws')?.responses[101]?.schema,
+  );
+  const { toServer } = (JSON.parse(document) as { properties: Record<string, SchemaUnion> })
+    .properties;
+  const types = (toServer?.anyOf ?? []).map(({ title: type }) => type);
+  const own: Readonly<Record<string, string>> = wsMessageAccess;
+  return types.map((type) => [type, own[type] ?? moduleMessageAccess]);
+}
+
+interface SchemaUnion {
+  readonly anyOf: readonly { readonly title: string }[];
+}
+
+function table(name: string, text: string, rows: readonly Row[]): string {
+  const sorted = rows.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const groups = ['anonymous', 'internal', 'command', ...Object.keys(scopeTable)].flatMap(
+    (access) => sorted.filter((row) => row[1] === access),
+  );
+  const lines = groups.map(([call, access]) => `| \`${call}\` | ${access} |\n`);
+  return `### ${name}\n\n${text}\n\n| call | scope |\n|---|---|\n${lines.join('')}`;
+}
