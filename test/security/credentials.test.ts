@@ -22,7 +22,7 @@ test('each operation rejects each kind of bad credentials with 401', async () =>
   const revoked = await tokens.create({ name: 'revoked', scopes: ['admin'] });
   await tokens.revoke('revoked');
   const live = await tokens.create({ name: 'live', scopes: ['admin'] });
-  const other = live.secret.replace(/_[^_]{6}(?=[^_]*$)/, '_AAAAAA');
+  const other = `${live.secret.slice(0, -1)}${live.secret.endsWith('A') ? 'E' : 'A'}`;
   const claims = { sub: 'ada', aud: 'millrace', iss: jwt.issuer, tenant: '*', scope: 'admin' };
   const inAnHour = Math.floor(Date.now() / 1_000) + 3_600;
   const bad: Readonly<Record<string, string>> = {

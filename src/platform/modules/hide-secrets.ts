@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../store/recorded-event.ts';
 import type { ModuleBook } from './platform-module.ts';
 
 /** Stands for the value of a secret field. */
-export const hiddenValue = '[secret]';
+const hiddenValue = '[secret]';
 
 /** The header with the exact bytes of an event of a gRPC client, which would contain the secret. */
 const bytesHeader = '$kurrent';
