@@ -13,6 +13,13 @@ import { describeFailure, isBusy } from '../connection/error.ts';
 import { configureSqlite, migrateSqlite } from '../connection/schema.ts';
 import { createDocuments } from '../read-models/documents.ts';
 import { createAppender } from '../store/appender.ts';
+import {
+  createSubjectKeyFile,
+  moveSubjectKeys,
+  subjectKeysPath,
+  type KeyOperations,
+  type SubjectKeyFile,
+} from '../store/subject-keys.ts';
 import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
 import { packOutcome, unpackAppends, type PlainAppend } from './packed-append.ts';
@@ -51,11 +58,13 @@ const post = (message: MessageFromWriter): void => port.postMessage(message);
 
 try {
   const database = new DatabaseSync(path);
-  whileBusy(() => {
-    configureSqlite(database, busyTimeoutMs);
-    migrateSqlite(database);
-  });
-  serve(database);
+  const configure = (each: DatabaseSync): void =>
+    whileBusy(() => configureSqlite(each, busyTimeoutMs));
+  configure(database);
+  whileBusy(() => migrateSqlite(database));
+  const keys = createSubjectKeyFile(subjectKeysPath(path), configure);
+  whileBusy(() => moveSubjectKeys(database, keys));
+  serve(database, keys);
   post({ kind: 'opened' });
 } catch (error) {
   post({ kind: 'open-failed', failure: toFailure(error) });
@@ -79,7 +88,7 @@ function whileBusy(open: () => void): void {
   }
 }
 
-function serve(database: DatabaseSync): void {
+function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
   const appender = createAppender(database);
   const documents = createDocuments(database);
   const bus = createBusHandlers(database);
@@ -92,6 +101,7 @@ function serve(database: DatabaseSync): void {
     ...bus,
     ...tasks.handlers,
     ...documents.handlers,
+    ...keys.handlers,
     'store.append': ({ writes, nowMs, inline }) =>
       inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
     'sql.run': ({ statements }) => statements.map(runStatement),
@@ -108,9 +118,12 @@ function serve(database: DatabaseSync): void {
         if (more === undefined) break;
         closing = take(more, work);
       }
-      if (work.length > 0) commitAndReply(work);
+      if (work.some(isOnKeys)) post(runOnKeys(work.filter(isOnKeys)));
+      const onEvents = work.some(isOnKeys) ? work.filter((each) => !isOnKeys(each)) : work;
+      if (onEvents.length > 0) commitAndReply(onEvents);
       if (closing) {
         log.close();
+        keys.close();
         database.close();
         port.close();
         return;
@@ -133,6 +146,24 @@ function serve(database: DatabaseSync): void {
       post(result);
     } catch (error) {
       post(failAll(work, error));
+    }
+  }
+
+  /** The file of the keys has its own commits: one for all new keys, and one for each deletion. */
+  function runOnKeys(requests: readonly KeyRequest[]): Replies {
+    const creates = requests.filter(({ operation }) => operation === 'keys.create');
+    const forgets = requests.filter(({ operation }) => operation === 'keys.forget');
+    const groups = [...(creates.length === 0 ? [] : [creates]), ...forgets.map((each) => [each])];
+    return { kind: 'replies', outcomes: [], replies: groups.flatMap(runKeyGroup) };
+  }
+
+  function runKeyGroup(group: readonly KeyRequest[]): readonly WriterReply[] {
+    const run = (): readonly WriterReply[] =>
+      group.map((each) => ({ id: each.id, ok: true, result: execute(each) }));
+    try {
+      return group[0]?.operation === 'keys.create' ? keys.together(run) : run();
+    } catch (error) {
+      return failAll(group, error).replies;
     }
   }
 
@@ -243,6 +274,14 @@ function createLogSync(database: DatabaseSync): LogSync {
       log = undefined;
     },
   };
+}
+
+type KeyRequest = Extract<WriterRequest, { readonly operation: keyof KeyOperations }>;
+
+function isOnKeys(work: Work): work is KeyRequest {
+  return (
+    !('write' in work) && (work.operation === 'keys.create' || work.operation === 'keys.forget')
+  );
 }
 
 function isRelaxed(work: Work): boolean {
