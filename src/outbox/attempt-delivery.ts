@@ -8,6 +8,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { isForgotten } from '../store/erasure.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
@@ -73,6 +74,13 @@ export function attemptDelivery(
   if (isPoisonous(message)) {
     const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
     return Promise.resolve({ kind: 'dead', claim, error });
+  }
+  if (isForgotten(message.payload)) {
+    return Promise.resolve({
+      kind: 'dead',
+      claim,
+      error: 'the payload was erased with its person',
+    });
   }
   const { integrationType, eventType } = message;
   const what = { source, operation, phase: 'START' } as const;

@@ -14,6 +14,7 @@ import {
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
+import { forgottenStream, subjectForgottenType, subjectHeader, subjectOf } from './erasure.ts';
 import { createEventReader, eventFeed } from './event-feed.ts';
 import type {
   AppendOptions,
@@ -26,7 +27,12 @@ import type {
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
-import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
+import {
+  decodeRows,
+  toRecordedEvent,
+  type RecordedEvent,
+  type StoredRow,
+} from './recorded-event.ts';
 import {
   EngineTransaction,
   type StoreEngine,
@@ -58,6 +64,9 @@ const pageSizeDefault = 500;
 const pageSizeMax = 10_000;
 /** Maximum delay before a subscription retries after a database failure. */
 const pauseMsMax = 2_000;
+/** Rows per page when all events are read to find those about a person. */
+const scanPage = 1_000;
+
 /**
  * Creates the event store on an engine; called by the engines, not by users.
  *
@@ -173,6 +182,22 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       ],
       ...more,
     };
+  };
+
+  /** Reads all events once: an index by person would cost every append, and people are forgotten rarely. */
+  const streamsAbout = async (subject: string): Promise<ReadonlySet<string>> => {
+    const streams = new Set<string>();
+    const query = { direction: 'forwards' as const, limit: scanPage, filter: compileFilter() };
+    for (let after = 0, end = false; !end;) {
+      const page = await engine.readAll({ ...query, after });
+      for (const row of page.rows) {
+        const isAbout =
+          row.meta.includes(subjectHeader) && subjectOf(toRecordedEvent(row)) === subject;
+        if (isAbout) streams.add(row.stream);
+      }
+      ({ considered: after, end } = page);
+    }
+    return streams;
   };
 
   const setRetention = async (
@@ -400,7 +425,12 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     async forget(subject) {
       assertOpen();
       checkSubject(subject);
-      return { forgotten: await engine.subjectKeys.forget(subject, clock.now()) };
+      const forgotten = await engine.subjectKeys.forget(subject, clock.now());
+      for (const stream of await streamsAbout(subject)) {
+        const payload = { subject };
+        await commit([systemWrite(forgottenStream(stream), subjectForgottenType, payload, {})], {});
+      }
+      return { forgotten };
     },
 
     async [Symbol.asyncDispose]() {

@@ -78,9 +78,20 @@ interface StoreOperations {
   >;
 }
 
+interface EraseOperations {
+  /** Removes deleted content from the log of the file. */
+  readonly 'log.erase': Operation<object, true>;
+}
+
 /** Every operation of the writer thread. */
 export interface WriterOperations
-  extends StoreOperations, DocumentOperations, BusOperations, TaskOperations, KeyOperations {}
+  extends
+    StoreOperations,
+    DocumentOperations,
+    BusOperations,
+    TaskOperations,
+    KeyOperations,
+    EraseOperations {}
 
 export type OperationName = keyof WriterOperations;
 export type ResultOf<Name extends OperationName> = WriterOperations[Name]['result'];

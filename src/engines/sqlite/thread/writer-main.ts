@@ -10,7 +10,7 @@ import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
-import { configureSqlite, migrateSqlite } from '../connection/schema.ts';
+import { configureSqlite, eraseFromDisk, migrateSqlite } from '../connection/schema.ts';
 import { createDocuments } from '../read-models/documents.ts';
 import { createAppender } from '../store/appender.ts';
 import {
@@ -102,6 +102,10 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
     ...tasks.handlers,
     ...documents.handlers,
     ...keys.handlers,
+    'log.erase': () => {
+      eraseFromDisk(database);
+      return true;
+    },
     'store.append': ({ writes, nowMs, inline }) =>
       inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
     'sql.run': ({ statements }) => statements.map(runStatement),
@@ -118,8 +122,8 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
         if (more === undefined) break;
         closing = take(more, work);
       }
-      if (work.some(isOnKeys)) post(runOnKeys(work.filter(isOnKeys)));
-      const onEvents = work.some(isOnKeys) ? work.filter((each) => !isOnKeys(each)) : work;
+      if (work.some(isSeparate)) post(runSeparately(work.filter(isSeparate)));
+      const onEvents = work.some(isSeparate) ? work.filter((each) => !isSeparate(each)) : work;
       if (onEvents.length > 0) commitAndReply(onEvents);
       if (closing) {
         log.close();
@@ -149,15 +153,15 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
     }
   }
 
-  /** The file of the keys has its own commits: one for all new keys, and one for each deletion. */
-  function runOnKeys(requests: readonly KeyRequest[]): Replies {
+  /** The file of the keys has its own commits, and a log is truncated outside of all commits. */
+  function runSeparately(requests: readonly SeparateRequest[]): Replies {
     const creates = requests.filter(({ operation }) => operation === 'keys.create');
-    const forgets = requests.filter(({ operation }) => operation === 'keys.forget');
-    const groups = [...(creates.length === 0 ? [] : [creates]), ...forgets.map((each) => [each])];
+    const others = requests.filter(({ operation }) => operation !== 'keys.create');
+    const groups = [...(creates.length === 0 ? [] : [creates]), ...others.map((each) => [each])];
     return { kind: 'replies', outcomes: [], replies: groups.flatMap(runKeyGroup) };
   }
 
-  function runKeyGroup(group: readonly KeyRequest[]): readonly WriterReply[] {
+  function runKeyGroup(group: readonly SeparateRequest[]): readonly WriterReply[] {
     const run = (): readonly WriterReply[] =>
       group.map((each) => ({ id: each.id, ok: true, result: execute(each) }));
     try {
@@ -276,12 +280,19 @@ function createLogSync(database: DatabaseSync): LogSync {
   };
 }
 
-type KeyRequest = Extract<WriterRequest, { readonly operation: keyof KeyOperations }>;
+type SeparateRequest = Extract<
+  WriterRequest,
+  { readonly operation: keyof KeyOperations | 'log.erase' }
+>;
 
-function isOnKeys(work: Work): work is KeyRequest {
-  return (
-    !('write' in work) && (work.operation === 'keys.create' || work.operation === 'keys.forget')
-  );
+const separate: ReadonlySet<string> = new Set<SeparateRequest['operation']>([
+  'keys.create',
+  'keys.forget',
+  'log.erase',
+]);
+
+function isSeparate(work: Work): work is SeparateRequest {
+  return !('write' in work) && separate.has(work.operation);
 }
 
 function isRelaxed(work: Work): boolean {
