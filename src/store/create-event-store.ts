@@ -14,7 +14,7 @@ import {
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
-import { forgottenStream, subjectForgottenType, subjectHeader, subjectOf } from './erasure.ts';
+import { forgottenStream, subjectForgottenType } from './erasure.ts';
 import { createEventReader, eventFeed } from './event-feed.ts';
 import type {
   AppendOptions,
@@ -27,12 +27,7 @@ import type {
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
-import {
-  decodeRows,
-  toRecordedEvent,
-  type RecordedEvent,
-  type StoredRow,
-} from './recorded-event.ts';
+import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
   EngineTransaction,
   type StoreEngine,
@@ -48,6 +43,7 @@ import {
   toMetadataPayload,
   toRetention,
 } from './stream-metadata.ts';
+import { streamsAbout } from './streams-about.ts';
 
 export interface EventStoreOptions extends PayloadOptions {
   readonly clock?: Clock | undefined;
@@ -64,9 +60,6 @@ const pageSizeDefault = 500;
 const pageSizeMax = 10_000;
 /** Maximum delay before a subscription retries after a database failure. */
 const pauseMsMax = 2_000;
-/** Rows per page when all events are read to find those about a person. */
-const scanPage = 1_000;
-
 /**
  * Creates the event store on an engine; called by the engines, not by users.
  *
@@ -182,22 +175,6 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       ],
       ...more,
     };
-  };
-
-  /** Reads all events once: an index by person would cost every append, and people are forgotten rarely. */
-  const streamsAbout = async (subject: string): Promise<ReadonlySet<string>> => {
-    const streams = new Set<string>();
-    const query = { direction: 'forwards' as const, limit: scanPage, filter: compileFilter() };
-    for (let after = 0, end = false; !end;) {
-      const page = await engine.readAll({ ...query, after });
-      for (const row of page.rows) {
-        const isAbout =
-          row.meta.includes(subjectHeader) && subjectOf(toRecordedEvent(row)) === subject;
-        if (isAbout) streams.add(row.stream);
-      }
-      ({ considered: after, end } = page);
-    }
-    return streams;
   };
 
   const setRetention = async (
@@ -426,7 +403,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       checkSubject(subject);
       const forgotten = await engine.subjectKeys.forget(subject, clock.now());
-      for (const stream of await streamsAbout(subject)) {
+      for (const stream of await streamsAbout(engine, subject)) {
         const payload = { subject };
         await commit([systemWrite(forgottenStream(stream), subjectForgottenType, payload, {})], {});
       }

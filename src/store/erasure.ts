@@ -28,14 +28,15 @@ export function isForgotten(payload: unknown): payload is Forgotten {
 /** The system event that makes subscriptions erase their copies of a stream's personal data. */
 export const subjectForgottenType = '$subject-forgotten';
 
-const forgottenPrefix = '$millrace-forgotten-';
+/** Without $: only administrators of a KurrentDB server may write to streams whose name starts with $. */
+const forgottenPrefix = 'millrace.forgotten-';
 
 /** The stream of the system events about a stream with erased events. */
 export function forgottenStream(stream: string): string {
   return forgottenPrefix + stream;
 }
 
-/** `$millrace-forgotten-<stream>` → `<stream>`; other names stay. */
+/** `millrace.forgotten-<stream>` → `<stream>`; other names stay. */
 export function withoutForgottenPrefix(stream: string): string {
   return stream.startsWith(forgottenPrefix) ? stream.slice(forgottenPrefix.length) : stream;
 }

@@ -7,7 +7,7 @@ import type { RecordedEvent } from './recorded-event.ts';
 export interface FollowedErasures {
   readonly filter: EventFilter;
   /** Separates the events that match the original filter from the streams with erased events. */
-  split(events: readonly RecordedEvent[]): {
+  readonly split: (events: readonly RecordedEvent[]) => {
     readonly own: readonly RecordedEvent[];
     readonly erasedStreams: readonly string[];
   };
