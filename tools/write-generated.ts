@@ -1,4 +1,4 @@
-// Writes the generated files: the JSON Schemas, the tables of error codes and scopes, and the command line
+// Writes the generated files: the JSON Schemas, the tables of error codes, scopes and erasure, and the command line
 // reference.
 // Tests check that they are up to date.
 
@@ -7,6 +7,7 @@ import { transportEnvelopeJsonSchema } from '../src/bus/transport-envelope.ts';
 import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
 import { errorCodes } from '../src/foundation/error-codes.ts';
 import { withCliReference } from './cli-reference.ts';
+import { withErasureTable } from './erasure-table.ts';
 import { withScopeReference } from './scope-reference.ts';
 
 const schemas = new URL('../schemas/', import.meta.url);
@@ -26,6 +27,9 @@ const rows = Object.entries(errorCodes).map(
 );
 const [head = ''] = page.split(/^\| `/m);
 writeFileSync(errors, head + rows.join(''));
+
+const erasure = new URL('../docs/erasure.md', import.meta.url);
+writeFileSync(erasure, withErasureTable(readFileSync(erasure, 'utf8')));
 
 const cli = new URL('../docs/cli.md', import.meta.url);
 writeFileSync(cli, withCliReference(readFileSync(cli, 'utf8')));

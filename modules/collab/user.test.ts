@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createPlatform, type Platform } from 'millrace/platform';
 import { isForgotten } from 'millrace/store';
-import { given } from 'millrace/testing';
+import { documentsOf } from 'millrace/projections';
+import { eventually, given } from 'millrace/testing';
 import { collab } from './collab.ts';
 import {
   changePreferences,
@@ -14,7 +15,7 @@ import {
   userProfileChanged,
   userRegistered,
 } from './user-events.ts';
-import { ensureUser, user, userIdOf, usernames, userSubject } from './user.ts';
+import { ensureUser, user, userIdOf, usernames, userProjection, userSubject } from './user.ts';
 
 const zoe = { username: 'zoe', email: 'zoe@example.org', displayName: 'Zoë' };
 const registered = [userRegistered(zoe)];
@@ -137,4 +138,16 @@ test('a forgotten user has neither name nor address', async () => {
   assert.deepEqual([email, username], [undefined, undefined]);
   const events = await Array.fromAsync(store.readAll());
   assert.ok(events.every(({ payload }) => isForgotten(payload)));
+});
+
+test('the document of a forgotten user is removed', async () => {
+  await using platform = await rig();
+  await platform.start();
+  await ensure(platform, 'ada', { displayName: 'Ada L.' });
+  const { store, readModels } = platform.engines;
+  const documents = documentsOf(readModels, userProjection.readModel);
+  await eventually(async () => (await documents.get(tenant, 'ada')) !== undefined);
+  await store.forget(userSubject(tenant, 'ada'));
+  await eventually(async () => (await documents.get(tenant, 'ada')) === undefined);
+  assert.equal(await documents.byIndex(tenant, 'username', 'ada'), undefined);
 });

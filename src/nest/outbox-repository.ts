@@ -62,6 +62,7 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;
   abstract find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']>;
   abstract bySource(...given: Parameters<Ledger['bySource']>): ReturnType<Ledger['bySource']>;
+  abstract erase(...given: Parameters<Ledger['erase']>): ReturnType<Ledger['erase']>;
   abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;
   abstract counts(): ReturnType<Ledger['counts']>;
   abstract replay(...given: Parameters<Ledger['replay']>): ReturnType<Ledger['replay']>;

@@ -8,6 +8,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { isForgotten } from '../store/erasure.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Cancel } from '../loops/claim-loop.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
@@ -65,9 +66,13 @@ export function attemptDelivery(
 ): Promise<OutboxOutcome> {
   const { schedule, clock, observer, source, operation } = context;
   const startMs = clock.now();
+  const claim = { id: message.id, token: message.token };
   if (isPoisonous(message)) {
-    const claim = { id: message.id, token: message.token };
     const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
+    return Promise.resolve({ kind: 'dead', claim, error });
+  }
+  if (isForgotten(message.payload)) {
+    const error = 'the payload was erased with its person';
     return Promise.resolve({ kind: 'dead', claim, error });
   }
   const { integrationType, eventType } = message;

@@ -75,6 +75,7 @@ export interface OutboxEngine<Transaction>
     page: { readonly limit: number; readonly after: string | undefined },
   ): Promise<readonly OutboxMessage[]>;
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
+  erase(sources: readonly OutboxSource[], payload: string): Promise<void>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
   /** SENT messages, oldest first by the time they were sent. */
@@ -207,6 +208,10 @@ export function createOutboxLedger<Transaction>(
     async bySource(sources, limit = limits.listMax) {
       const findable = findableSources(sources);
       return findable.length === 0 ? [] : engine.bySource(findable, pageLimit({ limit }));
+    },
+    async erase(sources, forgotten) {
+      const findable = findableSources(sources);
+      if (findable.length > 0) await engine.erase(findable, JSON.stringify(forgotten));
     },
     counts: () => engine.counts(),
     async replay(filter, limit = Number.MAX_SAFE_INTEGER) {

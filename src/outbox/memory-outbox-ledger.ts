@@ -296,6 +296,14 @@ export function memoryOutboxLedger(
         .slice(0, limit)
         .map(withJobs);
     },
+    async erase(sources, payload) {
+      const wanted = new Set(sources.map(sourceKey));
+      for (const entry of entries.values()) {
+        if (!wanted.has(sourceKey(entry.row))) continue;
+        const row = { ...entry.row, payload, headers: null };
+        Object.assign(entry, { row, lastError: undefined });
+      }
+    },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
       for (const entry of entries.values()) counts[statusOf(entry)] += 1;

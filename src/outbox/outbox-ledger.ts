@@ -1,6 +1,7 @@
 // The port of the ledger of all outgoing messages and their outcomes. A claim is a lease with a fencing token; settling
 // with an old token changes nothing and returns `stale`.
 
+import type { Forgotten } from '../store/erasure.ts';
 import type {
   ClaimedMessage,
   EnqueueOutboxProps,
@@ -161,6 +162,8 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
   /** All messages of these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
+  /** Replaces the payload of all messages of these events and removes their headers and errors. */
+  erase(sources: readonly OutboxSource[], forgotten: Forgotten): Promise<void>;
   /** Exact, except SENT on PostgreSQL above 100,000 messages: then an estimate of the database. */
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   /** DEAD messages become PENDING, with all attempts again. Returns how many. */

@@ -6,6 +6,7 @@ import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
+import { createOutboxDispatcher } from './outbox-dispatcher.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { startOutboxProjector, type IntegrationEventMapper } from './outbox-projector.ts';
 
@@ -137,4 +138,37 @@ test('a message that the ledger rejects makes its event a dead letter, and other
   const [message, ...more] = await ledger.list({});
   assert.equal(message?.sourceEventId, good.eventId);
   assert.deepEqual(more, []);
+});
+
+test('forgetting a person erases the messages that were made from their events', async () => {
+  await using db = openMemory();
+  const ledger = memoryOutboxLedger();
+  const headers = { dataSubject: 'zelda' };
+  const personal = newEvent({ payload: { name: 'Zelda' }, headers });
+  const other = newEvent({ payload: { name: 'Link' } });
+  await db.store.append(stream, [personal, other]);
+  const mapper: IntegrationEventMapper = {
+    map: ({ type, payload }) => ({
+      integrationType: 'webhook:x',
+      eventType: type,
+      payload: payload as Record<string, unknown>,
+    }),
+  };
+  const filter = { typePrefixes: [newEvent().type] };
+  const roles = { ...db, outbox: ledger };
+  await using runner = await startOutboxProjector(roles, { name, mapper, filter });
+  await runner.whenCaughtUp();
+  await db.store.forget('zelda');
+  await runner.waitFor(await db.store.head());
+  const [first, second] = await ledger.list({});
+  assert.equal(JSON.stringify(first).includes('Zelda'), false);
+  assert.deepEqual(second?.payload, other.payload);
+  const sent: unknown[] = [];
+  await using dispatcher = createOutboxDispatcher({
+    ledger,
+    deliver: async ({ payload }) => void sent.push(payload),
+  });
+  await dispatcher.start();
+  await eventually(async () => (await ledger.counts()).DEAD === 1 && sent.length === 1);
+  assert.deepEqual(sent, [other.payload]);
 });

@@ -4,6 +4,7 @@
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
+import { followErasures } from '../store/follow-erasures.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
@@ -83,17 +84,21 @@ export function startOutboxProjector<Transaction>(
   options: SubscriptionOptions = {},
 ): Promise<SubscriptionRunner> {
   const { outbox, subscriptions } = roles;
+  const erasures = followErasures(definition.filter);
   const isOneDatabase = outbox.database !== undefined && outbox.database === subscriptions.database;
   const observer = safeObserver(options.observer ?? silentObserver);
   const each = subscription<Transaction>({
     ...definition,
+    filter: erasures.filter,
     async batchHandler(events, context) {
-      const items = events.flatMap((event) =>
+      const { own, erasedStreams } = erasures.split(events);
+      const items = own.flatMap((event) =>
         toMessages(mapper, event, context.causedBy(event), events.length),
       );
       for (let at = 0; at < items.length; at += limits.enqueueMax) {
         await enqueue(items.slice(at, at + limits.enqueueMax), context, events.length);
       }
+      for (const stream of erasedStreams) await eraseMessages(roles, stream);
     },
   });
 
@@ -128,6 +133,19 @@ export function startOutboxProjector<Transaction>(
   }
 
   return startSubscription(roles, each, options);
+}
+
+/** Erases the messages of all events whose payload was erased. */
+async function eraseMessages(
+  { store, outbox }: Pick<OutboxProjectorRoles, 'outbox' | 'store'>,
+  stream: string,
+): Promise<void> {
+  for await (const page of store.readStream(stream).pages()) {
+    for (const { payload, eventId } of page) {
+      if (!isForgotten(payload)) continue;
+      await outbox.erase([{ sourceStreamId: stream, sourceEventId: eventId }], payload);
+    }
+  }
 }
 
 function toMessages(

@@ -66,6 +66,8 @@ export interface DocumentWrite extends DocumentKey {
   readonly document: string | null;
   /** Empty if the document is removed. */
   readonly entries: DocumentEntries;
+  /** Replaces a document of the same revision, and leaves no copy of it on disk. */
+  readonly isErasure?: boolean | undefined;
 }
 
 export type DocumentOutcome =

@@ -6,6 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
+import { subjectForgottenType, withoutForgottenPrefix } from '../store/erasure.ts';
+import { eraseDocuments } from './run/erase-documents.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
@@ -82,7 +84,7 @@ export async function rebuildProjection<Document extends object>(
   const target = await store.head();
   const version = await versions.declare({ ...key, projection: name, target }, clock.now());
   checkRebuildable(name, version);
-  const subscription = projectionSubscription(projection, readModels);
+  const subscription = projectionSubscription(projection, roles);
   const { shards } = await storage.checkpoints.open(name, subscription.shards);
   const meter = createProgressMeter();
   let events = 0;
@@ -116,6 +118,7 @@ export async function rebuildProjection<Document extends object>(
     report();
     try {
       await projectPages(leases, projector);
+      await eraseForgotten();
       return 'done';
     } catch (error) {
       // Wait for the write of the previous page; its result does not change the error.
@@ -151,6 +154,16 @@ export async function rebuildProjection<Document extends object>(
         await onWritten(leases, 0, head);
       }
     } while (toSequence(await store.head()) - toSequence(read) > pageSize);
+  }
+
+  /** A page may have been read before a person was forgotten, and written after it. */
+  async function eraseForgotten(): Promise<void> {
+    const erasures = { types: [subjectForgottenType], system: true };
+    const streams = new Set<string>();
+    for await (const { stream } of store.readAll({ filter: erasures, signal })) {
+      streams.add(withoutForgottenPrefix(stream));
+    }
+    for (const stream of streams) await eraseDocuments(roles, projection, stream);
   }
 
   async function onWritten(leases: ShardLeases, count: number, upTo: Position): Promise<void> {

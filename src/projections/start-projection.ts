@@ -3,6 +3,8 @@
 
 import { systemClock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { followErasures } from '../store/follow-erasures.ts';
 import { startPosition, type Position } from '../store/position.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import {
@@ -15,6 +17,7 @@ import { subscription, type Subscription } from '../subscriptions/subscription.t
 import { projectionLimits, type Projection } from './projection.ts';
 import type { ReadModelRoles, ReadModelStore } from './read-model-store.ts';
 import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
+import { eraseDocuments } from './run/erase-documents.ts';
 import { projectEvents } from './run/project-events.ts';
 import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
 
@@ -58,7 +61,7 @@ export async function startProjection<Document extends object>(
   projection: Projection<Document>,
   options: SubscriptionOptions = {},
 ): Promise<ProjectionRunner> {
-  const { store, readModels, readModelVersions: versions } = checkRoles(roles);
+  const { store, readModelVersions: versions } = checkRoles(roles);
   const { clock = systemClock } = options;
   const { name, readModel } = projection;
   const key = { family: familyOf(readModel), version: readModel.version };
@@ -67,7 +70,7 @@ export async function startProjection<Document extends object>(
     clock.now(),
   );
   checkVersion(name, version);
-  const each = projectionSubscription(projection, readModels);
+  const each = projectionSubscription(projection, roles);
   const runner = createSubscriptionRunner(roles, each, options);
   await runner.start();
   const ending = new AbortController();
@@ -115,21 +118,24 @@ export async function startProjection<Document extends object>(
 /** The projection as a subscription. */
 export function projectionSubscription<Document extends object>(
   projection: Projection<Document>,
-  readModels: ReadModelStore,
+  roles: { readonly store: EventStore; readonly readModels: ReadModelStore },
 ): Subscription {
   const { tuning } = projection;
+  const erasures = followErasures(projection.filter);
   return subscription({
     ...tuning,
     batchSize: tuning.batchSize ?? projectionLimits.batchSize,
     lanes: tuning.lanes ?? projectionLimits.lanes,
     inFlightMax: projectionLimits.inFlightMax,
     name: projection.name,
-    filter: projection.filter,
+    filter: erasures.filter,
     // A document needs all its events in order.
     onDeadLetter: 'park',
     async batchHandler(events) {
       try {
-        await projectEvents(readModels, projection, events);
+        const { own, erasedStreams } = erasures.split(events);
+        await projectEvents(roles.readModels, projection, own);
+        for (const stream of erasedStreams) await eraseDocuments(roles, projection, stream);
       } catch (error) {
         throw isDefect(error) ? new Terminal(error.message, { cause: error }) : error;
       }
@@ -184,7 +190,7 @@ export async function waitForProjection<Document extends object>(
 ): Promise<void> {
   const { clock = systemClock } = options;
   // This runner is never started and only reads the checkpoints.
-  const reading = projectionSubscription(projection, roles.readModels);
+  const reading = projectionSubscription(projection, roles);
   const observer = createSubscriptionRunner(roles, reading, { clock, pollMs });
   await waitWithTimeout(projection.name, { ...options, clock }, (signal) =>
     observer.waitFor(position, signal),

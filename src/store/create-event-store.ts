@@ -14,6 +14,7 @@ import {
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
+import { forgottenStream, subjectForgottenType } from './erasure.ts';
 import { createEventReader, eventFeed } from './event-feed.ts';
 import type {
   AppendOptions,
@@ -43,6 +44,7 @@ import {
   toMetadataPayload,
   toRetention,
 } from './stream-metadata.ts';
+import { streamsAbout } from './streams-about.ts';
 
 export interface EventStoreOptions extends PayloadOptions {
   readonly clock?: Clock | undefined;
@@ -405,7 +407,12 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     async forget(subject) {
       assertOpen();
       checkSubject(subject);
-      return { forgotten: await engine.subjectKeys.forget(subject, clock.now()) };
+      const forgotten = await engine.subjectKeys.forget(subject, clock.now());
+      for (const stream of await streamsAbout(engine, subject)) {
+        const payload = { subject };
+        await commit([systemWrite(forgottenStream(stream), subjectForgottenType, payload, {})], {});
+      }
+      return { forgotten };
     },
 
     async [Symbol.asyncDispose]() {

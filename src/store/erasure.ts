@@ -25,6 +25,22 @@ export function isForgotten(payload: unknown): payload is Forgotten {
   return typeof payload === 'object' && payload !== null && '$forgotten' in payload;
 }
 
+/** The system event that makes subscriptions erase their copies of a stream's personal data. */
+export const subjectForgottenType = '$subject-forgotten';
+
+/** Without $: only administrators of a KurrentDB server may write to streams whose name starts with $. */
+const forgottenPrefix = 'millrace.forgotten-';
+
+/** The stream of the system events about a stream with erased events. */
+export function forgottenStream(stream: string): string {
+  return forgottenPrefix + stream;
+}
+
+/** `millrace.forgotten-<stream>` → `<stream>`; other names stay. */
+export function withoutForgottenPrefix(stream: string): string {
+  return stream.startsWith(forgottenPrefix) ? stream.slice(forgottenPrefix.length) : stream;
+}
+
 export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): string | undefined {
   const subject = envelope.headers?.[subjectHeader];
   return typeof subject === 'string' && subject !== '' ? subject : undefined;

@@ -1,6 +1,7 @@
 // A dead letter: an event whose handler failed, the error, and its status.
 
 import { cleanText, messageOf } from '../foundation/error-text.ts';
+import { MillraceError } from '../foundation/error.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
@@ -92,14 +93,13 @@ export interface DeadLetterContext {
 
 export function newDeadLetter(event: RecordedEvent, context: DeadLetterContext): NewDeadLetter {
   const { id, handler, shard, parked, error, attempts, history, nowMs } = context;
-  const isPersonal = event.headers?.[subjectHeader] !== undefined;
   return {
     id,
     eventId: event.eventId,
     eventType: event.type,
     aggregateId: event.aggregate.id,
-    payload: isPersonal ? null : event.payload,
-    error: errorText(error),
+    payload: isPersonal(event) ? null : event.payload,
+    error: errorText(event, error),
     attempts,
     createdAt: new Date(nowMs).toISOString(),
     handler,
@@ -115,11 +115,11 @@ export function newDeadLetter(event: RecordedEvent, context: DeadLetterContext):
 }
 
 export function withAttempt(
-  history: readonly Attempt[],
+  { event, history }: { readonly event: RecordedEvent; readonly history: readonly Attempt[] },
   error: unknown,
   nowMs: number,
 ): readonly Attempt[] {
-  const attempt = { at: new Date(nowMs).toISOString(), error: errorText(error) };
+  const attempt = { at: new Date(nowMs).toISOString(), error: errorText(event, error) };
   return [...history, attempt].slice(-subscriptionLimits.historyMax);
 }
 
@@ -135,6 +135,19 @@ export function matchesFilter(letter: DeadLetter, filter: DeadLetterFilter): boo
   );
 }
 
-function errorText(error: unknown): string {
-  return cleanText(messageOf(error), subscriptionLimits.errorCharsMax);
+/** The message of an error may quote the payload, so that of an event about a person is not stored. */
+function errorText(event: RecordedEvent, error: unknown): string {
+  const text = isPersonal(event) ? `${nameOf(error)}: ${withheld}` : messageOf(error);
+  return cleanText(text, subscriptionLimits.errorCharsMax);
+}
+
+const withheld = 'the message is not stored, because the event contains personal data';
+
+function isPersonal({ headers }: RecordedEvent): boolean {
+  return headers?.[subjectHeader] !== undefined;
+}
+
+function nameOf(error: unknown): string {
+  if (error instanceof MillraceError) return error.code;
+  return error instanceof Error ? error.name : typeof error;
 }

@@ -56,6 +56,7 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   whenDue: true,
   find: true,
   bySource: true,
+  erase: true,
   list: true,
   counts: true,
   replay: true,

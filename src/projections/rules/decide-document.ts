@@ -2,7 +2,7 @@
 
 import type { DocumentEntries, DocumentOutcome, DocumentWrite } from '../read-model-store.ts';
 
-export type DocumentFence = Pick<DocumentWrite, 'stream' | 'revision'>;
+export type DocumentFence = Pick<DocumentWrite, 'stream' | 'revision' | 'isErasure'>;
 
 export function decideDocument(
   kept: DocumentFence | undefined,
@@ -10,7 +10,9 @@ export function decideDocument(
 ): DocumentOutcome {
   if (kept === undefined) return 'written';
   if (kept.stream !== write.stream) return 'foreign';
-  return kept.revision < write.revision ? 'written' : 'stale';
+  const isNewer = kept.revision < write.revision;
+  const isErased = write.isErasure === true && kept.revision === write.revision;
+  return isNewer || isErased ? 'written' : 'stale';
 }
 
 export const noEntries: DocumentEntries = { indexes: {}, sets: [], ranges: {} };

@@ -108,13 +108,11 @@ function toTexts(
   events: readonly RecordedEvent[],
   { hider, idOf }: FeedOptions,
 ): { readonly event: 'event'; readonly id: string; json: string }[] {
-  return (events as RecordedEvent[])
-    .splice(0)
-    .map((event) => ({
-      event: 'event',
-      id: idOf(event),
-      json: JSON.stringify(hider.event(event)),
-    }));
+  return (events as RecordedEvent[]).splice(0).map((event) => ({
+    event: 'event',
+    id: idOf(event),
+    json: JSON.stringify(hider.event(event)),
+  }));
 }
 
 /** A character of a string may need two bytes. */

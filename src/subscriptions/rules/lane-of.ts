@@ -1,11 +1,15 @@
 // Maps a stream to its shard and lane. The mapping is stable, which preserves the order of a stream, and
 // the number of lanes does not depend on the number of streams.
 
+import { withoutForgottenPrefix } from '../../store/erasure.ts';
+
 const offsetBasis = 0x811c9dc5;
 const prime = 0x01000193;
 
 /** FNV-1a with a final mix, so that names that differ only in the last character spread evenly. */
-function hashOf(stream: string): number {
+function hashOf(name: string): number {
+  // An erasure is handled in the lane of its stream, after the events that were read before it.
+  const stream = withoutForgottenPrefix(name);
   let hash = offsetBasis;
   for (let at = 0; at < stream.length; at += 1) {
     hash = Math.imul(hash ^ stream.charCodeAt(at), prime);

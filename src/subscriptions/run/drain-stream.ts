@@ -74,7 +74,7 @@ export function createDrain(
   async function failed(item: LaneItem, error: unknown): Promise<boolean> {
     const nowMs = clock.now();
     const { event, failures } = item;
-    const history = withAttempt(item.history, error, nowMs);
+    const history = withAttempt(item, error, nowMs);
     const decision = decideRetry(subscription.retry, { error, failures, nowMs });
     if (decision.kind === 'dead-letter') {
       await options.deadLetter({ ...item, history, failures: decision.failures }, error);

@@ -214,7 +214,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
     }
     options.onFailed(item, error);
     const decision = decideRetry(retry, { error, failures: item.failures, nowMs });
-    const tried = { ...item, history: withAttempt(item.history, error, nowMs) };
+    const tried = { ...item, history: withAttempt(item, error, nowMs) };
     if (decision.kind === 'retry') {
       const again = { ...tried, failures: decision.failures };
       park(lane, { items: [again], atMs: decision.atMs, isUnavailable: false });

@@ -256,6 +256,13 @@ export function postgresOutboxLedger(
       const bySourceSql = statement('by-source', queries.bySourceSql);
       return (await query(bySourceSql, [JSON.stringify(wanted), limit])).map(toMessage);
     },
+    async erase(sources, payload) {
+      const wanted = sources.map(({ sourceStreamId, sourceEventId }) => ({
+        source_stream_id: sourceStreamId,
+        source_event_id: sourceEventId,
+      }));
+      await query(statement('erase', queries.eraseSql), [JSON.stringify(wanted), payload]);
+    },
     async counts() {
       const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0 };
       for (const [status, count] of await query(statement('counts', queries.countsSql), [])) {

@@ -148,6 +148,19 @@ join {schema}.messages m using (source_stream_id, source_event_id)
 join {schema}.integration_outbox o on o.id = m.id
 order by m.seq limit $2`;
 
+/** $1: sources as JSON; $2: the payload that replaces the erased one. */
+export const eraseSql = `
+with old as materialized (
+  select m.seq from json_to_recordset($1::json) as r(source_stream_id text, source_event_id text)
+  join {schema}.messages m using (source_stream_id, source_event_id)
+), ${['ready', 'retry', 'sent', 'dead']
+  .map(
+    (state) =>
+      `in_${state} as (update {schema}.${state} s set last_error = null from old where s.seq = old.seq)`,
+  )
+  .join(', ')}
+update {schema}.messages m set payload = $2, headers = null from old where m.seq = old.seq`;
+
 /** Up to this number of messages the count is exact; above it, SENT is an estimate. */
 const countedMax = 100_000;
 

@@ -41,19 +41,24 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
     select ${model}, t.tenant, 1 from (select distinct tenant from ${from} order by tenant) t
     on conflict (model, tenant) do update set generation = g.generation + 1`;
   const ofRow = 'e.model = ?1 and e.tenant = r.tenant and e.name = r.name and e.id = r.id';
-  const sql = {
-    // Every process locks documents in this order and then the generation of the tenant, which prevents deadlocks.
-    put: `with applied as (
+  const put = (isOlder: string): string => `with applied as (
         insert into ${documents} as d (model, tenant, id, stream, revision, document, entries)
         select ${model}, r.tenant, r.id, r.stream, r.revision, r.document, r.entries
         from ${rows('?2', { tenant: 'text', id: 'text', stream: 'text', revision: 'bigint', document: 'text', entries: 'text' })}
         order by r.tenant, r.id
         on conflict (model, tenant, id) do update set revision = excluded.revision,
           document = excluded.document, entries = excluded.entries, previous = d.entries
-        where d.revision < excluded.revision and d.stream = excluded.stream
+        where ${isOlder} and d.stream = excluded.stream
         returning d.tenant, d.id, d.previous),
       counted as (${count('applied')})
-      select tenant, id, previous from applied`,
+      select tenant, id, previous from applied`;
+  const sql = {
+    // Every process locks documents in this order and then the generation of the tenant, which prevents deadlocks.
+    put: put('d.revision < excluded.revision'),
+    erase: put('d.revision <= excluded.revision'),
+    erasePrevious: `update ${documents} d set previous = null
+      from ${rows('?2', { tenant: 'text', id: 'text' })}
+      where d.model = ?1 and d.tenant = r.tenant and d.id = r.id`,
     streams: `select d.tenant, d.id, d.stream from ${rows('?2', { tenant: 'text', id: 'text' })}
       join ${documents} d on d.model = ?1 and d.tenant = r.tenant and d.id = r.id`,
     removeEntries: `with i as (delete from ${indexes} e using ${indexRows} where ${ofRow} and e.value = r.value),
@@ -114,7 +119,9 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
       }));
       const applied = new Map<string, DocumentEntries>();
       const values = [number, JSON.stringify(documentRows)];
-      for (const [tenant, id, previous] of await execute({ sql: sql.put, values })) {
+      const isErasure = writes.some((write) => write.isErasure);
+      const text = isErasure ? sql.erase : sql.put;
+      for (const [tenant, id, previous] of await execute({ sql: text, values })) {
         const before = previous === null ? noEntries : JSON.parse(String(previous));
         applied.set(`${tenant} ${id}`, before as DocumentEntries);
       }
@@ -127,6 +134,7 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
       const added = changes.map((change) => ({ ...change, entries: change.added }));
       await apply(execute, { text: sql.removeEntries, number, changes: removed });
       await apply(execute, { text: sql.addEntries, number, changes: added });
+      if (isErasure) await execute({ sql: sql.erasePrevious, values });
       if (written.length === writes.length) return writes.map(() => 'written');
       const streams = new Map<string, string>();
       const rejected = writes.filter(({ tenant, id }) => !applied.has(`${tenant} ${id}`));

@@ -93,13 +93,15 @@ export interface DocumentFence {
   readonly entries: DocumentEntries;
 }
 
-export function encodeFence({ stream, revision, document, entries }: DocumentWrite): string {
+export function encodeFence(write: DocumentWrite): string {
+  const { stream, revision, document, entries, isErasure } = write;
   return JSON.stringify({
     t: stream,
     r: String(revision),
     d: document === null ? '0' : '1',
     i: entries.indexes,
     s: entries.sets,
+    ...(isErasure === true ? { e: '1' } : {}),
     z: Object.fromEntries(Object.entries(entries.ranges).map(([name, at]) => [name, String(at)])),
   } satisfies FenceText);
 }

@@ -70,11 +70,6 @@ export const sqliteMigrations: readonly string[] = [
    ) strict, without rowid;
    -- SQLite appends the sequence to every index, so this one reads the events of a type in order.
    create index events_by_type on events (type_id);
-   create table subject_keys (
-     subject text primary key,
-     key blob,
-     forgotten_at_ms integer
-   ) strict, without rowid;
    create table snapshots (
      stream text primary key,
      revision integer not null,
@@ -123,6 +118,8 @@ export const sqliteMigrations: readonly string[] = [
   sqliteTaskTables,
   // This migration created a table that is no longer used. Its number stays taken: existing files have applied it.
   'drop table if exists bus_claims;',
+  // Earlier versions read keys from the table `subject_keys`, which `moveSubjectKeys` removes; they must reject the file.
+  '',
 ];
 
 /** `synchronous = full`: every acknowledged append survives a power loss. */
@@ -131,10 +128,25 @@ export function configureSqlite(database: DatabaseSync, busyTimeoutMs: number): 
     pragma busy_timeout = ${busyTimeoutMs};
     pragma journal_mode = wal;
     pragma synchronous = full;
+    pragma secure_delete = on;
     pragma cache_size = -65536;
     pragma temp_store = memory;
     pragma journal_size_limit = 67108864;
   `);
+}
+
+/** Copies the log into the file and empties it; false: another connection reads, and the log stays. */
+export function truncateLog(database: DatabaseSync): boolean {
+  return database.prepare('pragma wal_checkpoint(truncate)').get()?.['busy'] === 0;
+}
+
+/** Removes deleted content from the log; `secure_delete` has overwritten it in the file. */
+export function eraseFromDisk(database: DatabaseSync): void {
+  if (truncateLog(database)) return;
+  throw new MillraceError(
+    'STORE_UNAVAILABLE',
+    'the data was deleted, but the log of the file still contains it, because another connection reads the file: repeat the call',
+  );
 }
 
 /** Applies the missing migrations under the write lock, so two processes apply each of them once. */

@@ -31,7 +31,7 @@ import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
 
 export function sqliteOutboxLedger(
-  { path, database, reader, reading }: SqliteFile,
+  { path, writer, database, reader, reading }: SqliteFile,
   { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): OutboxLedger<SqliteOutboxTransaction> {
   const ids = createIds({ clock });
@@ -199,6 +199,14 @@ export function sqliteOutboxLedger(
       }));
       const rows = await database.select(sql.bySourceSql, [JSON.stringify(wanted), limit]);
       return rows.map(toMessage);
+    },
+    async erase(sources, payload) {
+      const json = JSON.stringify(sources);
+      await run(
+        statement(sql.eraseSql, json, payload),
+        ...sql.eraseErrorsSqls.map((text) => statement(text, json)),
+      );
+      await writer.call({ operation: 'log.erase' });
     },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };

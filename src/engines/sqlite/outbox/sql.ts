@@ -154,6 +154,17 @@ select o.*, ${jobsOf('o')} from json_each(?1) cross join outbox_rows o
   on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
 order by o.seq limit ?2`;
 
+const sourcesSql = `select seq from json_each(?1) cross join outbox_messages m
+  on m.source_stream_id = ${given('sourceStreamId')} and m.source_event_id = ${given('sourceEventId')}`;
+
+/** ?1: sources as JSON; ?2: the payload that replaces the erased one. */
+export const eraseSql = `update outbox_messages set payload = ?2, headers = null where seq in (${sourcesSql})`;
+
+/** ?1: sources as JSON. */
+export const eraseErrorsSqls: readonly string[] = ['ready', 'sent', 'dead'].map(
+  (state) => `update outbox_${state} set last_error = null where seq in (${sourcesSql})`,
+);
+
 export const countsSql = `
 select 'SENT' as status, sent as n from outbox_totals
 union all select 'DEAD', count(*) from outbox_dead

@@ -25,8 +25,12 @@ export function sqliteReadModels({ writer, database, reading }: SqliteFile): Rea
           return row === undefined ? undefined : toStored(row);
         });
       }),
-    write: async (model, writes) =>
-      writer.call({ operation: 'documents.write', model: modelName(model), writes }),
+    async write(model, writes) {
+      const name = modelName(model);
+      const outcomes = await writer.call({ operation: 'documents.write', model: name, writes });
+      if (writes.some(({ isErasure }) => isErasure)) await writer.call({ operation: 'log.erase' });
+      return outcomes;
+    },
     clear: async (model, limit) =>
       writer.call({ operation: 'documents.clear', model: modelName(model), limit }),
   });

@@ -11,6 +11,7 @@ import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.
 import { InlineMoved, InlineTransaction } from '../../../projections/inline-appends.ts';
 import type { SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
+import { createSubjectKeyReader, subjectKeysPath } from './subject-keys.ts';
 import { inlineWrites } from '../read-models/read-models.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
 import { isReplyNear, watchSqlite } from '../connection/watch.ts';
@@ -34,6 +35,7 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
     waiters.wakeAll();
   });
   const { writer, reader, reading } = file;
+  const keys = createSubjectKeyReader(subjectKeysPath(file.path), file.busyTimeoutMs);
   const head = createHead();
   const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
   const watch = watchSqlite({
@@ -95,39 +97,21 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
     },
     subjectKeys: {
       async get(subjects, { create }) {
-        const inserts = subjects.map((subject) => ({
-          sql: 'insert or ignore into subject_keys (subject, key) values (?, ?)',
-          values: [subject, newSubjectKey()],
-        }));
-        const select = {
-          sql: `select subject, key, forgotten_at_ms from subject_keys
-                where subject in (select value from json_each(?))`,
-          values: [JSON.stringify(subjects)],
-        };
+        // The thread creates no key itself: it would have to load the encryption.
         const rows = create
-          ? (await writer.run([...inserts, select])).at(-1)
-          : await reading(() => reader.select(select.sql, select.values));
-        return new Map((rows ?? []).map((row) => [String(row['subject']), toKey(row)]));
+          ? await writer.call({
+              operation: 'keys.create',
+              keys: subjects.map((subject) => ({ subject, key: newSubjectKey() })),
+            })
+          : await reading(() => keys.rows(subjects));
+        return new Map(rows.map((row) => [String(row['subject']), toKey(row)]));
       },
-      async forget(subject, nowMs) {
-        const [existing] = await writer.run([
-          {
-            sql: 'select 1 from subject_keys where subject = ? and key is not null',
-            values: [subject],
-          },
-          {
-            sql: `insert into subject_keys (subject, key, forgotten_at_ms) values (?, null, ?)
-                  on conflict (subject) do update set key = null, forgotten_at_ms = excluded.forgotten_at_ms
-                  where key is not null`,
-            values: [subject, nowMs],
-          },
-        ]);
-        return (existing?.length ?? 0) > 0;
-      },
+      forget: (subject, nowMs) => writer.call({ operation: 'keys.forget', subject, nowMs }),
     },
     async [Symbol.asyncDispose]() {
       watch.close();
       waiters.wakeAll();
+      keys.close();
     },
   };
   return createEventStore(engine, options);

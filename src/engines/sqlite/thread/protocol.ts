@@ -5,6 +5,7 @@ import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import type { SqlExpectation } from '../../../store/sql-database.ts';
 import type { BusOperations } from '../bus/writer.ts';
 import type { DocumentOperations, ModelWrites } from '../read-models/documents.ts';
+import type { KeyOperations } from '../store/subject-keys.ts';
 import type { TaskOperations } from '../tasks/writer.ts';
 import type { WriterFailure } from './failure.ts';
 
@@ -78,9 +79,20 @@ interface StoreOperations {
   >;
 }
 
+interface EraseOperations {
+  /** Removes deleted content from the log of the file. */
+  readonly 'log.erase': Operation<object, true>;
+}
+
 /** Every operation of the writer thread. */
 export interface WriterOperations
-  extends StoreOperations, DocumentOperations, BusOperations, TaskOperations {}
+  extends
+    StoreOperations,
+    DocumentOperations,
+    BusOperations,
+    TaskOperations,
+    KeyOperations,
+    EraseOperations {}
 
 export type OperationName = keyof WriterOperations;
 export type ResultOf<Name extends OperationName> = WriterOperations[Name]['result'];

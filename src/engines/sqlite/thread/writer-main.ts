@@ -10,9 +10,16 @@ import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
-import { configureSqlite, migrateSqlite } from '../connection/schema.ts';
+import { configureSqlite, eraseFromDisk, migrateSqlite } from '../connection/schema.ts';
 import { createDocuments } from '../read-models/documents.ts';
 import { createAppender } from '../store/appender.ts';
+import {
+  createSubjectKeyFile,
+  moveSubjectKeys,
+  subjectKeysPath,
+  type KeyOperations,
+  type SubjectKeyFile,
+} from '../store/subject-keys.ts';
 import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
 import { packOutcome, unpackAppends } from './packed-append.ts';
@@ -51,11 +58,13 @@ const post = (message: MessageFromWriter): void => port.postMessage(message);
 
 try {
   const database = new DatabaseSync(path);
-  whileBusy(() => {
-    configureSqlite(database, busyTimeoutMs);
-    migrateSqlite(database);
-  });
-  serve(database);
+  const configure = (each: DatabaseSync): void =>
+    whileBusy(() => configureSqlite(each, busyTimeoutMs));
+  configure(database);
+  whileBusy(() => migrateSqlite(database));
+  const keys = createSubjectKeyFile(subjectKeysPath(path), configure);
+  whileBusy(() => moveSubjectKeys(database, keys));
+  serve(database, keys);
   post({ kind: 'opened' });
 } catch (error) {
   post({ kind: 'open-failed', failure: toFailure(error) });
@@ -79,7 +88,7 @@ function whileBusy(open: () => void): void {
   }
 }
 
-function serve(database: DatabaseSync): void {
+function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
   const appender = createAppender(database);
   const documents = createDocuments(database);
   const bus = createBusHandlers(database);
@@ -92,6 +101,11 @@ function serve(database: DatabaseSync): void {
     ...bus,
     ...tasks.handlers,
     ...documents.handlers,
+    ...keys.handlers,
+    'log.erase': () => {
+      eraseFromDisk(database);
+      return true;
+    },
     'store.append': ({ writes, nowMs, inline }) =>
       inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
     'sql.run': ({ statements }) => statements.map(runStatement),
@@ -109,14 +123,23 @@ function serve(database: DatabaseSync): void {
         else for (const work of message.flatMap(unpack)) queue.add(work);
         message = isClosing || queue.foreground >= groupMax ? undefined : receive();
       }
-      if (queue.size > 0) commitAndReply(queue.next());
+      if (queue.size > 0) serveGroup(queue.next());
       if (!isClosing) message = poll();
     }
     if (!isClosing) return;
     log.close();
+    keys.close();
     database.close();
     port.close();
   });
+
+  /** Requests for the file of keys have a commit of their own. */
+  function serveGroup(work: readonly Work[]): void {
+    const separate = work.filter(isSeparate);
+    if (separate.length > 0) post(runSeparately(separate));
+    const onEvents = separate.length > 0 ? work.filter((each) => !isSeparate(each)) : work;
+    if (onEvents.length > 0) commitAndReply(onEvents);
+  }
 
   function commitAndReply(work: readonly Work[]): void {
     if (!work.every(isRelaxed)) {
@@ -132,6 +155,24 @@ function serve(database: DatabaseSync): void {
       post(result);
     } catch (error) {
       post(failAll(work, error));
+    }
+  }
+
+  /** The file of the keys has its own commits, and a log is truncated outside of all commits. */
+  function runSeparately(requests: readonly SeparateRequest[]): Replies {
+    const creates = requests.filter(({ operation }) => operation === 'keys.create');
+    const others = requests.filter(({ operation }) => operation !== 'keys.create');
+    const groups = [...(creates.length === 0 ? [] : [creates]), ...others.map((each) => [each])];
+    return { kind: 'replies', outcomes: [], replies: groups.flatMap(runKeyGroup) };
+  }
+
+  function runKeyGroup(group: readonly SeparateRequest[]): readonly WriterReply[] {
+    const run = (): readonly WriterReply[] =>
+      group.map((each) => ({ id: each.id, ok: true, result: execute(each) }));
+    try {
+      return group[0]?.operation === 'keys.create' ? keys.together(run) : run();
+    } catch (error) {
+      return failAll(group, error).replies;
     }
   }
 
@@ -242,6 +283,21 @@ function createLogSync(database: DatabaseSync): LogSync {
       log = undefined;
     },
   };
+}
+
+type SeparateRequest = Extract<
+  WriterRequest,
+  { readonly operation: keyof KeyOperations | 'log.erase' }
+>;
+
+const separate: ReadonlySet<string> = new Set<SeparateRequest['operation']>([
+  'keys.create',
+  'keys.forget',
+  'log.erase',
+]);
+
+function isSeparate(work: Work): work is SeparateRequest {
+  return !('write' in work) && separate.has(work.operation);
 }
 
 function isRelaxed(work: Work): boolean {

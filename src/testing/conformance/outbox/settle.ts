@@ -353,6 +353,36 @@ export const operatingCases: LedgerCases = {
     await rejectsWith(() => ledger.bySource(many), 'OUTBOX_INVALID');
   },
 
+  async 'erases the messages of an event in every state, and no other message'(_opened, ledger) {
+    const source = { sourceStreamId: 'crm.contact.v1-core-c1', sourceEventId: 'e1' };
+    const secret = { payload: { name: 'Zelda' }, headers: { name: 'Zelda' } };
+    const kinds = ['sent', 'dead', 'failed', 'pending'];
+    const ids = await enqueued(
+      ledger,
+      ...kinds.map((kind) => ({ ...source, ...secret, integrationType: `webhook:${kind}` })),
+      { ...source, ...secret, sourceEventId: 'e2' },
+    );
+    const claimed = new Map((await claim(ledger)).map((each) => [each.id, each]));
+    const [sent, dead, failed] = ids.map((id) => claimed.get(id));
+    assert.ok(sent !== undefined && dead !== undefined && failed !== undefined);
+    await ledger.markSent(sent);
+    await ledger.deadLetter(dead, 'rejected: Zelda');
+    await ledger.markFailed(failed, 'rejected: Zelda', future);
+    const forgotten = { $forgotten: { subject: 'zelda', forgottenAt: '2026-01-01T00:00:00.000Z' } };
+    await ledger.erase([source], forgotten);
+    const messages = await ledger.list({});
+    assert.deepEqual(
+      messages.map(({ id, payload, lastError }) => [id, payload, lastError]),
+      ids.map((id, at) => [id, at < 4 ? forgotten : secret.payload, undefined]),
+    );
+    assert.equal(JSON.stringify(messages.slice(0, 4)).includes('Zelda'), false);
+    assert.deepEqual(
+      messages.map(({ status }) => status),
+      ['SENT', 'DEAD', 'FAILED', 'CLAIMED', 'CLAIMED'],
+    );
+    await ledger.erase([], forgotten);
+  },
+
   async 'returns the list page by page'(_opened, ledger) {
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})));
     const first = await ledger.list({}, { limit: 2 });

@@ -33,6 +33,21 @@ export const fenceCases: ReadModelCases = {
     assert.equal(items.length, 1);
   },
 
+  'an erasure replaces the document of the same revision and its entries, but no newer one':
+    async ({ documents, store, model }) => {
+      await documents.put(from('USD', 3), { code: 'secret', enabled: true, updated: 9 });
+      const erased = { ...model.toWrite(from('USD', 3), { code: 'erased' }), isErasure: true };
+      assert.deepEqual(await store.write(model, [erased]), ['written']);
+      assert.equal((await documents.get('core', 'USD'))?.document.code, 'erased');
+      assert.equal((await documents.get('core', 'USD'))?.revision, 3);
+      assert.equal(await documents.byIndex('core', 'code', 'secret'), undefined);
+      assert.deepEqual(await allOf(documents, 'enabled'), []);
+      assert.equal(await documents.put(from('USD', 3), { code: 'again' }), 'stale');
+      assert.equal(await documents.put(from('USD', 4), { code: 'newer' }), 'written');
+      assert.deepEqual(await store.write(model, [erased]), ['stale']);
+      assert.equal((await documents.byIndex('core', 'code', 'newer'))?.id, 'USD');
+    },
+
   'an older event does not restore a removed document': async ({ documents }) => {
     await documents.put(from('USD', 0), { code: 'USD' });
     await documents.remove(from('USD', 5));

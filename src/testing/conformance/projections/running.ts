@@ -118,6 +118,56 @@ export const runningCases: ProjectionCases = {
     assert.equal(await db.subscriptions.deadLetters.count(letters), 0);
   },
 
+  'forgetting a person removes their data from existing documents': async ({ db }) => {
+    const counters = newCounters();
+    const subject = `person-${counters.aggregate}`;
+    const personal = counters.event('added', { amount: 5 }, { headers: { dataSubject: subject } });
+    const documents = counters.documents(db);
+    await using runner = await startProjection(db, counters.projection({ shards: 3 }));
+    for (const id of ['a', 'b']) {
+      await db.store.append(counters.stream(id), [
+        ...counters.add(1),
+        personal,
+        ...counters.add(2),
+      ]);
+    }
+    await db.store.append(counters.stream('only'), [personal]);
+    await db.store.append(counters.stream('other'), counters.add(7));
+    await runner.whenCaughtUp();
+    await assertTotal(documents, 'a', [1, 5, 2]);
+    await assertTotal(documents, 'only', [5]);
+    await db.store.forget(subject);
+    await runner.waitFor(await db.store.head());
+    for (const id of ['a', 'b']) {
+      await assertTotal(documents, id, [1, 2]);
+      assert.equal((await documents.get('core', id))?.revision, 2);
+    }
+    await assertTotal(documents, 'other', [7]);
+    assert.equal(await documents.get('core', 'only'), undefined);
+    assert.equal(await documents.byIndex('core', 'name', 'n-core-only'), undefined);
+    await db.store.append(counters.stream('a'), counters.add(4));
+    await runner.whenCaughtUp();
+    await assertTotal(documents, 'a', [1, 2, 4]);
+  },
+
+  'events that were appended during an erasure are folded into the erased document': async ({
+    db,
+  }) => {
+    const counters = newCounters();
+    const subject = `person-${counters.aggregate}`;
+    const personal = counters.event('added', { amount: 5 }, { headers: { dataSubject: subject } });
+    await using runner = await startProjection(db, counters.projection({ batchSize: 2 }));
+    await db.store.append(counters.stream('a'), [personal]);
+    const amounts = Array.from({ length: 40 }, (_, at) => at + 1);
+    const appended = Promise.all(
+      amounts.map((amount) => db.store.append(counters.stream('a'), counters.add(amount))),
+    );
+    await db.store.forget(subject);
+    await appended;
+    await runner.waitFor(await db.store.head());
+    await assertTotal(counters.documents(db), 'a', amounts);
+  },
+
   'an event that cannot be handled blocks only its document, and later events stay in order':
     async ({ db }) => {
       const counters = newCounters();

@@ -5,7 +5,8 @@
 -- Empty content removes the document. An empty fence deletes the stored fence without comparing it.
 -- Returns {'names', missing names} without writing anything, or {'done', one outcome for each document}.
 --
--- A fence is JSON: t = stream, r = revision, d = whether the document exists, i = indexes, s = sets, z = ranges.
+-- A fence is JSON: t = stream, r = revision, d = whether the document exists, i = indexes, s = sets, z = ranges,
+-- e = an erasure, which also replaces a document of the same revision.
 local WRITTEN, STALE, FOREIGN = 0, 1, 2
 local FIELDS_MAX = 2000
 local fencesKey, generationKey, listsKey = KEYS[1], KEYS[2], KEYS[3]
@@ -77,7 +78,8 @@ local function write(n)
   if fence ~= '' then
     new = cjson.decode(fence)
     if old.t and old.t ~= new.t then return FOREIGN end
-    if old.r and tonumber(old.r) >= tonumber(new.r) then return STALE end
+    local isErased = new.e and old.r == new.r
+    if old.r and tonumber(old.r) >= tonumber(new.r) and not isErased then return STALE end
   end
   updateEntries(id, old, new)
   setDocument(KEYS[keyAt + n - 1], text)
