@@ -115,11 +115,11 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         };
-        const found =
+        const listed =
           range === undefined
             ? await documents.bySet(tenant, set, page)
             : await documents.byRange(tenant, range, { ...page, ...bounds });
-        return { body: { ...found, items: found.items.map((each) => hide(family, each)) } };
+        return { body: { ...listed, items: listed.items.map((each) => hide(family, each)) } };
       },
     }),
   ];
