@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { notifyReaper } from '../src/testing/servers/reaper.ts';
@@ -83,7 +83,7 @@ export async function startProduct(
     });
   await whenPrinted(last);
   const [, file] = /(?:admin token +in |"adminTokenFile":")([^"\n]+)/.exec(output) ?? [];
-  const token = file && readFileSync(resolve(cwd, file), 'utf8').trim();
+  const token = file && readFileSync(resolvePath(cwd, file), 'utf8').trim();
   const printed = /kurrentdb:\/\/[^"\s]+(?: [^"\n]+)?/.exec(output)?.[0] ?? '';
   return {
     said: output,

@@ -2,6 +2,7 @@
 
 import { subjectHeader, subjectOf } from './erasure.ts';
 import { compileFilter } from './event-filter.ts';
+import { pageLimits } from './page-bound.ts';
 import { toRecordedEvent } from './recorded-event.ts';
 import type { StoreEngine } from './store-engine.ts';
 
@@ -13,7 +14,12 @@ export async function streamsAbout(
   subject: string,
 ): Promise<ReadonlySet<string>> {
   const streams = new Set<string>();
-  const query = { direction: 'forwards' as const, limit: pageSize, filter: compileFilter() };
+  const query = {
+    direction: 'forwards' as const,
+    limit: pageSize,
+    bytesMax: pageLimits.bytesDefault,
+    filter: compileFilter(),
+  };
   let after = 0;
   for (;;) {
     const { rows, considered, end } = await engine.readAll({ ...query, after });

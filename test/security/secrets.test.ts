@@ -34,12 +34,13 @@ test('no route shows the sealed Slack token, not even to an administrator', asyn
   const body = JSON.stringify({ name: 'Shop', token: 'xoxb-1-2-abc' });
   assert.ok((await ask('slack/workspaces/w1', { method: 'PUT', body })).ok);
   const [stored] = await platform.engines.store.readAll().toArray();
-  const { token } = stored?.payload as { readonly token: string };
+  assert.ok(stored);
+  const { token } = stored.payload as { readonly token: string };
   assert.ok(token.length > 20);
   const { bc = '', name = '' } = platform.modules.aggregates.get('slack-workspace') ?? {};
   const family = `documents/${bc}/${name}`;
   await until(async () => (await ask(`${family}/w1`)).status === 200);
-  const stream = stored?.stream ?? '';
+  const { stream } = stored;
   for (const path of ['events', `streams/${stream}/events`, family, `${family}/w1`]) {
     const text = await (await ask(path)).text();
     assert.deepEqual([text.includes(token), text.includes('[secret]')], [false, true], path);

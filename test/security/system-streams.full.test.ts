@@ -27,9 +27,7 @@ async function runOnce(url: string, round: string): Promise<readonly string[]> {
   await using db = await openSqlite(url, kurrentStoreOptions);
   const lost: string[] = [];
   const error = (fields: Readonly<Record<string, unknown>>): void => {
-    lost.push(
-      String(fields['stream'] ?? `${String(fields['source'])}::${String(fields['group'])}`),
-    );
+    lost.push(typeof fields['stream'] === 'string' ? fields['stream'] : JSON.stringify(fields));
   };
   const observer: Observer = { log: { error, warn() {}, info() {}, debug() {} } };
   await using tokens = await openTokens(db.store, { observer });

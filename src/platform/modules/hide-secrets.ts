@@ -10,9 +10,11 @@ const hiddenValue = '[secret]';
 const bytesHeader = '$kurrent';
 
 export interface SecretHider {
-  event<Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'type'>>(event: Event): Event;
+  readonly event: <Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'type'>>(
+    event: Event,
+  ) => Event;
   /** A document, or the payload of an event, of this aggregate. */
-  value<Value>(aggregate: string, value: Value): Value;
+  readonly value: <Value>(aggregate: string, value: Value) => Value;
 }
 
 /**
