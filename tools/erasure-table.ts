@@ -89,7 +89,7 @@ export const erasureTables = {
   'SQLite: events.subject-keys.db': [{ names: ['subject_keys'], how: 'key' }],
   'SQLite: events.work.db': [
     { names: ['work_jobs', 'work_keys'], how: 'expires', note: 'references with a time limit' },
-    { names: ['millrace_breakers', 'millrace_endpoint_health'], how: 'none' },
+    { names: ['millrace_breakers', 'millrace_endpoint_health', 'work_queues'], how: 'none' },
   ],
   'PostgreSQL: schema millrace': [
     ...sqlTables,

@@ -1,6 +1,7 @@
 // A process that runs one test file after another, each as one suite. The modules that the files
 // share are loaded once per worker instead of once per file.
 
+import { flushCompileCache } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { WorkerMessage, WorkerRequest } from './messages.ts';
@@ -43,6 +44,8 @@ async function runFile(file: string): Promise<void> {
   hook?.enable();
   await suite(file, async () => {
     await import(pathToFileURL(resolve(file)).href);
+    // Now, not at the end of this process: the processes that the tests start load the same modules.
+    flushCompileCache();
     hook?.disable();
   });
   // The reporter reports the end of a file, but not of a file without a matching test.
