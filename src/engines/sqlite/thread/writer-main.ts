@@ -133,7 +133,7 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
     port.close();
   });
 
-  /** Requests for the file of keys have a commit of their own. */
+  /** Requests for the file of keys are committed separately. */
   function serveGroup(work: readonly Work[]): void {
     const separate = work.filter(isSeparate);
     if (separate.length > 0) post(runSeparately(separate));
