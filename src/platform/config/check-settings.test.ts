@@ -54,10 +54,15 @@ function messageFor(settings: unknown): string {
   return '';
 }
 
-const differences = (one: string, other: string): number =>
-  one.length === other.length
-    ? one.split('').filter((letter, index) => letter !== other[index]).length
-    : Infinity;
+const withoutOne = (text: string): readonly string[] =>
+  text.split('').map((_, index) => text.slice(0, index) + text.slice(index + 1));
+
+/** Whether one letter, or two swapped letters, may turn the one into the other: then both are good suggestions. */
+function isSimilar(one: string, other: string): boolean {
+  const [longer, shorter] = one.length < other.length ? [other, one] : [one, other];
+  if (longer.length > shorter.length) return withoutOne(longer).includes(shorter);
+  return one.split('').filter((letter, index) => letter !== other[index]).length <= 2;
+}
 
 test('any known key with one letter changed is an error that names its path and suggests the key', () => {
   const letter = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split(''));
@@ -69,7 +74,7 @@ test('any known key with one letter changed is an error that names its path and 
       ({ path, key, siblings }, at, to) => {
         const index = at % key.length;
         const typo = key.slice(0, index) + to + key.slice(index + 1);
-        fc.pre(typo !== key && siblings.every((sibling) => differences(typo, sibling) > 1));
+        fc.pre(typo !== key && !siblings.some((sibling) => isSimilar(typo, sibling)));
         assert.equal(
           messageFor(nested(path, { [typo]: {} })),
           `millrace.config.ts: Unknown setting "${textOf([...path, typo])}". ` +
