@@ -79,8 +79,7 @@ export type WsContext = Pick<ApiRequest, 'address' | 'memory' | 'requestId' | 's
 };
 
 export interface WsOperations {
-  /** Throws immediately if the request is invalid. */
-  /** Rejects if the caller may not follow these events. */
+  /** Rejects if the request is invalid or the caller may not follow these events. */
   follow(message: WsMessage['subscribe'], context: WsContext): Promise<AsyncIterable<SentEvent>>;
   execute(message: WsMessage['command'] | WsMessage['query'], context: WsContext): Promise<unknown>;
 }
