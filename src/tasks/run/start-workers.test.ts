@@ -248,6 +248,27 @@ test('jobs whose outcomes are being stored leave room for others, within the lim
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });
 
+test('jobs of a claim run while the next claim is on its way', async () => {
+  const engine = memoryTaskEngine();
+  const runningAtClaim: number[] = [];
+  let running = 0;
+  const claim: typeof engine.claim = (...args) => {
+    runningAtClaim.push(running);
+    return engine.claim(...args);
+  };
+  await using tasks = createTasks({ ...engine, claim }, { types });
+  const allRun = Promise.withResolvers<void>();
+  const emailSend = task('email-send', async () => {
+    running += 1;
+    if (running === 5) allRun.resolve();
+    await allRun.promise;
+  });
+  const jobs = await tasks.enqueueMany(Array.from({ length: 5 }, () => emailSend.job(null)));
+  await using _workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
+  for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  assert.deepEqual(runningAtClaim.slice(0, 2), [0, 3]);
+});
+
 test('stopping workers releases jobs that do not end in time, and another worker continues', async () => {
   await using tasks = createTasks(memoryTaskEngine(), { types });
   const begun = Promise.withResolvers<void>();

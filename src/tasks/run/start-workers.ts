@@ -117,7 +117,8 @@ export function startWorkers(
       // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
       const over = Math.max(0, (settling.get(name) ?? 0) - most);
       const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
-      if (left > 0) free[name] = Math.min(left, limits.batchMax);
+      // At most half of the limit: these jobs run while the next claim is on its way.
+      if (left > 0) free[name] = Math.min(left, Math.ceil(most / 2), limits.batchMax);
     }
     return free;
   }
