@@ -77,8 +77,6 @@ export function postgresOutboxLedger(
   });
   const floors = createLaneFloors(clock);
   const keptClient = createKeptClient(connection.pool);
-  /** The client of a second concurrent claim. */
-  const secondKeptClient = createKeptClient(connection.pool);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -122,25 +120,21 @@ export function postgresOutboxLedger(
   interface Claimed {
     readonly stale: readonly Row[];
     readonly claimed: readonly Row[];
-    /** Whether a concurrent claim of this process covers the other lanes. */
-    readonly isPart: boolean;
   }
 
   async function claimOnce(
     outcomes: readonly OutboxOutcome[],
     { workerId, limit, leaseMs }: EngineClaim,
-    coverage: 'whole' | 'shared' = 'shared',
   ): Promise<Claimed> {
-    const scan = floors.next(coverage);
-    const { lanes, from, isPart } = scan;
+    const scan = floors.next();
+    const { lanes, from } = scan;
     const perLane = Math.max(1, Math.floor(limit / (lanes.length || limits.lanes)));
     const values = [...outcomeArrays(outcomes), lanes, from, limit, perLane, workerId, leaseMs];
-    const on = keptClient.isBusy ? secondKeptClient : keptClient;
     let rows: readonly Row[];
     try {
       // Use a kept client: the pool would send the query only after all deliveries of the last claim have started.
       rows = await translateErrors(() =>
-        on.use((client) => connection.query(settleAndClaimSql, values, client)),
+        keptClient.use((client) => connection.query(settleAndClaimSql, values, client)),
       );
     } catch (error) {
       floors.failed(scan);
@@ -151,7 +145,7 @@ export function postgresOutboxLedger(
     const positions = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
     floors.claimed(scan, positions, claimed.length >= limit);
     const results = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
-    return { stale: staleOf(results), claimed, isPart };
+    return { stale: staleOf(results), claimed };
   }
 
   /** Splits the results of `settle_claims`: returns the stale claims; the other rows can be claimed again. */
@@ -175,18 +169,9 @@ export function postgresOutboxLedger(
     return claimed.filter((row) => row.at(-1) !== true);
   }
 
-  async function claim(
-    outcomes: readonly OutboxOutcome[],
-    request: EngineClaim,
-  ): Promise<Omit<Claimed, 'isPart'>> {
+  async function claim(outcomes: readonly OutboxOutcome[], request: EngineClaim): Promise<Claimed> {
     const first = await claimOnce(outcomes, request);
     let claimed = await unpaused(first.claimed);
-    // A dispatcher that gets less than its limit considers the queue empty.
-    if (first.isPart && first.claimed.length < request.limit) {
-      const limit = request.limit - first.claimed.length;
-      const rest = await claimOnce([], { ...request, limit }, 'whole');
-      claimed = [...claimed, ...(await unpaused(rest.claimed))];
-    }
     // A busy dispatcher promotes due messages once a second only, so that claims are not delayed.
     if (claimed.length === 0 || floors.isUpkeepDue()) {
       const [[promoted] = []] = await query(promoteSql, [request.limit]);
@@ -319,7 +304,6 @@ export function postgresOutboxLedger(
     async [Symbol.asyncDispose]() {
       await listener[Symbol.asyncDispose]();
       keptClient.release();
-      secondKeptClient.release();
     },
   };
   return createOutboxLedger(engine);
