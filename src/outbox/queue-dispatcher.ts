@@ -59,9 +59,9 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
 
     async function claim(): Promise<readonly ClaimedMessage[]> {
       const startMs = clock.now();
-      const request = { workerId, limit: batchSize, leaseMs };
-      const { claimed } = await ledger.settleAndClaim(releases, request);
+      await ledger.settle(releases);
       releases = [];
+      const claimed = await ledger.claimDueBatch(workerId, batchSize, { leaseMs });
       observer.record?.('outbox_claim_duration_ms', clock.now() - startMs, {});
       if (claimed.length > 0) observer.count?.('outbox_claimed_total', {}, claimed.length);
       return claimed;
