@@ -1,5 +1,5 @@
 // Claims items and runs them with bounded concurrency until it is stopped: the loop of the outbox dispatcher, the bus
-// consumer and the task workers. `next-claim-step.ts` decides, this file performs.
+// consumer, the task workers and queues on SQLite. `next-claim-step.ts` decides, this file performs.
 
 import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import type { Clock } from '../foundation/clock.ts';
