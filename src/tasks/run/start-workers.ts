@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { slept } from '../../foundation/async/slept.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { claimLoop, type Cancel, type ClaimedItems } from '../../loops/claim-loop.ts';
 import { startBeatThread } from './beat-thread.ts';
@@ -233,7 +234,7 @@ export function startWorkers(
         if (hasCode(err, 'TASKS_CLOSED')) return;
         observer.log?.debug({ worker, err }, 'heartbeat failed');
       }
-      await clock.sleep(everyMs, over).catch(() => undefined);
+      await slept(clock, everyMs, over);
     }
   }
 
