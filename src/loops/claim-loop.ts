@@ -1,5 +1,5 @@
 // Claims items and runs them with bounded concurrency until it is stopped: the loop of the outbox dispatcher, the bus
-// consumer and the task workers. `next-claim-step.ts` decides, this file performs.
+// consumer, the task workers and queues on SQLite. `next-claim-step.ts` decides, this file performs.
 
 import { backoffMs, type BackoffPolicy } from '../foundation/backoff.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -244,9 +244,6 @@ export function claimLoop<Item, Outcome>(
   }
 
   if (!stopping.aborted) stopping.addEventListener('abort', stop, { once: true });
-  void finished.promise
-    .catch(() => undefined)
-    .then(() => stopping.removeEventListener('abort', stop));
   // In a microtask: the functions of the caller may use the loop that is returned.
   queueMicrotask(() => (stopping.aborted ? stop() : on({ kind: 'changed' })));
 
@@ -254,7 +251,7 @@ export function claimLoop<Item, Outcome>(
     get load() {
       return loadNow();
     },
-    done: finished.promise,
+    done: finished.promise.finally(() => stopping.removeEventListener('abort', stop)),
     recheck: () => on({ kind: 'changed' }),
   };
 }

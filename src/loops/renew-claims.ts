@@ -1,6 +1,7 @@
 // The heartbeat of claimed items: renews leases that have lasted for a third of their time, and reports lost ones.
 // Items that end sooner cost nothing.
 
+import { slept } from '../foundation/async/slept.ts';
 import type { Clock } from '../foundation/clock.ts';
 
 export interface ClaimLease {
@@ -85,13 +86,11 @@ export function renewClaims<Item>({
 
   async function run(call: NonNullable<typeof renew>): Promise<void> {
     while (!signal.aborted) {
-      await clock.sleep(tickMs, signal);
-      tick(call);
+      if (await slept(clock, tickMs, signal)) tick(call);
     }
   }
 
-  // Rejects only when the signal ends the sleep.
-  if (renew !== undefined) run(renew).catch(() => undefined);
+  if (renew !== undefined) void run(renew);
   return {
     hold(item, leasedAtMs, onLost) {
       const claim = { item, leasedAtMs, onLost };

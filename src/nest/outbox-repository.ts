@@ -54,9 +54,6 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract deadLetter(claim: OutboxClaim, error: string): Promise<SettleOutcome>;
   abstract release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
   abstract settle(...given: Parameters<Ledger['settle']>): ReturnType<Ledger['settle']>;
-  abstract settleAndClaim(
-    ...given: Parameters<Ledger['settleAndClaim']>
-  ): ReturnType<Ledger['settleAndClaim']>;
   abstract renew(...given: Parameters<Ledger['renew']>): ReturnType<Ledger['renew']>;
   abstract extend(...given: Parameters<Ledger['extend']>): ReturnType<Ledger['extend']>;
   abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;

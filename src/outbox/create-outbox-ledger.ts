@@ -31,9 +31,7 @@ import type {
   OutboxMessage,
 } from './outbox-message.ts';
 
-type SettleAndClaimResult = Awaited<ReturnType<OutboxLedger['settleAndClaim']>>;
-
-/** `ClaimRequest` with all defaults. */
+/** The arguments of `claimDueBatch` with all defaults. */
 export interface EngineClaim {
   readonly workerId: string;
   readonly limit: number;
@@ -47,10 +45,6 @@ export interface EngineRenewal {
   readonly perTenant: boolean;
 }
 
-/** With the whole message if it was requested, else only the fields that the renewal changed. */
-export type Renewal = ClaimedMessage | Pick<ClaimedMessage, RenewedField>;
-type RenewedField = 'token' | 'lockedAt' | 'lockedBy' | 'updatedAt';
-
 /** Implemented by an adapter; its arguments are already validated. */
 export interface OutboxEngine<Transaction>
   extends
@@ -60,15 +54,11 @@ export interface OutboxEngine<Transaction>
       'capabilities' | 'database' | 'whenDue' | 'counts' | 'pause' | 'resume' | 'paused'
     > {
   enqueue(rows: readonly OutboxRow[], transaction?: Transaction): Promise<readonly Enqueued[]>;
-  settleAndClaim(
-    outcomes: readonly OutboxOutcome[],
-    claim: EngineClaim | undefined,
-  ): Promise<SettleAndClaimResult>;
-  /** No claim occurs twice in `claims`. */
-  renew(
-    claims: readonly { readonly claim: OutboxClaim; readonly isRead: boolean }[],
-    request: EngineRenewal,
-  ): Promise<readonly (Renewal | 'stale' | 'paused')[]>;
+  claim(request: EngineClaim): Promise<readonly ClaimedMessage[]>;
+  /** At least one outcome, and no claim twice. */
+  settle(outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]>;
+  /** At least one claim, and none twice. */
+  renew(claims: readonly OutboxClaim[], request: EngineRenewal): Promise<readonly Renewed[]>;
   extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<readonly boolean[]>;
   list(
     filter: OutboxFilter,
@@ -95,37 +85,9 @@ export function createOutboxLedger<Transaction>(
     return rows.length === 0 ? [] : engine.enqueue(rows, transaction);
   };
 
-  /** Of two outcomes of one claim, the first counts. */
-  const settleAndClaimOnce = async (
-    outcomes: readonly OutboxOutcome[],
-    claim: EngineClaim | undefined,
-  ): Promise<SettleAndClaimResult> => {
-    // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
-    if (new Set(outcomes.map(({ claim: { token } }) => token)).size === outcomes.length) {
-      return engine.settleAndClaim(outcomes.map(checked), claim);
-    }
-    const byClaim = new Map<string, OutboxOutcome>();
-    for (const outcome of outcomes) {
-      const key = claimKey(outcome.claim);
-      if (!byClaim.has(key)) byClaim.set(key, checked(outcome));
-    }
-    const unique = [...byClaim.values()];
-    const { settled, claimed } = await engine.settleAndClaim(unique, claim);
-    if (unique.length === outcomes.length) return { settled, claimed };
-    const results = new Map(unique.map((each, at) => [claimKey(each.claim), settled[at]]));
-    return {
-      claimed,
-      settled: outcomes.map((outcome) => {
-        const key = claimKey(outcome.claim);
-        const result = results.get(key) ?? 'stale';
-        results.delete(key);
-        return result;
-      }),
-    };
-  };
-
   const settle = async (outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]> => {
-    return outcomes.length === 0 ? [] : (await settleAndClaimOnce(outcomes, undefined)).settled;
+    const run = (unique: readonly OutboxOutcome[]) => engine.settle(unique.map(checked));
+    return oncePerClaim(outcomes, ({ claim }) => claim, run);
   };
 
   const settleOne = async (outcome: OutboxOutcome): Promise<SettleOutcome> => {
@@ -133,34 +95,12 @@ export function createOutboxLedger<Transaction>(
     return result ?? 'stale';
   };
 
-  const settleAndClaim: OutboxLedger['settleAndClaim'] = async (outcomes, request) => {
-    const { workerId, limit, leaseMs = limits.leaseMsDefault } = request;
-    checkClaim(workerId, limit, leaseMs);
-    return settleAndClaimOnce(outcomes, { workerId, limit, leaseMs });
-  };
-
-  /** If one call renews a claim twice, the first renewal succeeds and the second is stale. */
   const renew: OutboxLedger['renew'] = async (claims, request) => {
     const { workerId, leaseMs = limits.leaseMsDefault, perTenant = false } = request;
     checkClaim(workerId, 1, leaseMs);
-    if (claims.length === 0) return [];
-    const byClaim = new Map(claims.toReversed().map((claim) => [claimKey(claim), claim]));
-    const unique = [...byClaim.values()];
-    const requests = unique.map((claim) => ({ claim, isRead: !('payload' in claim) }));
-    const results = await engine.renew(requests, { workerId, leaseMs, perTenant });
-    const renewed = new Map<OutboxClaim, Renewed>();
-    for (const [at, claim] of unique.entries()) {
-      const result = results[at] ?? 'stale';
-      // The fields that the engine did not read are in the claim.
-      const whole =
-        typeof result === 'string' ? result : { ...(claim as ClaimedMessage), ...result };
-      renewed.set(claim, whole);
-    }
-    return claims.map((claim) => {
-      const result = renewed.get(claim) ?? 'stale';
-      renewed.delete(claim);
-      return result;
-    });
+    const run = (unique: readonly OutboxClaim[]) =>
+      engine.renew(unique, { workerId, leaseMs, perTenant });
+    return oncePerClaim(claims, (claim) => claim, run);
   };
 
   return {
@@ -181,15 +121,15 @@ export function createOutboxLedger<Transaction>(
         { details: { capability: 'callerTransaction' } },
       );
     },
-    async claimDueBatch(workerId, limit, options) {
-      return (await settleAndClaim([], { ...options, workerId, limit })).claimed;
+    async claimDueBatch(workerId, limit, { leaseMs = limits.leaseMsDefault } = {}) {
+      checkClaim(workerId, limit, leaseMs);
+      return engine.claim({ workerId, limit, leaseMs });
     },
     markSent: (claim) => settleOne({ kind: 'sent', claim }),
     markFailed: (claim, error, nextDueAt) => settleOne({ kind: 'failed', claim, error, nextDueAt }),
     deadLetter: (claim, error) => settleOne({ kind: 'dead', claim, error }),
     release: (claim, dueAt) => settleOne({ kind: 'released', claim, dueAt }),
     settle,
-    settleAndClaim,
     renew,
     async extend(claims, { leaseMs = limits.leaseMsDefault } = {}) {
       checkClaim('extend', 1, leaseMs);
@@ -246,8 +186,23 @@ export function createOutboxLedger<Transaction>(
   };
 }
 
-function claimKey({ id, token }: OutboxClaim): string {
-  return `${id} ${token}`;
+/** If a claim occurs twice, the first occurrence counts, and the others are stale. */
+async function oncePerClaim<Item, Result>(
+  items: readonly Item[],
+  claimOf: (item: Item) => OutboxClaim,
+  run: (unique: readonly Item[]) => Promise<readonly Result[]>,
+): Promise<readonly (Result | 'stale')[]> {
+  if (items.length === 0) return [];
+  // Most engines give each claim its own token: if all tokens differ, no claim occurs twice.
+  if (new Set(items.map((item) => claimOf(item).token)).size === items.length) return run(items);
+  const seen = new Set<string>();
+  const isFirst = items.map((item) => {
+    const { id, token } = claimOf(item);
+    const before = seen.size;
+    return seen.add(`${id} ${token}`).size > before;
+  });
+  const results = (await run(items.filter((_item, at) => isFirst[at]))).values();
+  return isFirst.map((isUnique) => (isUnique ? results.next().value : undefined) ?? 'stale');
 }
 
 function checked(outcome: OutboxOutcome): OutboxOutcome {

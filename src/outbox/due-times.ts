@@ -1,5 +1,6 @@
 // Remembers when postponed messages are due again, so that a dispatcher wakes before its next poll.
 
+import { dueMsOf } from './create-outbox-ledger.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 
 export interface DueTimes {
@@ -17,10 +18,8 @@ export function createDueTimes(): DueTimes {
   const first = (): number => times[0] ?? Number.POSITIVE_INFINITY;
   return {
     add(outcome) {
-      const retryAt = outcome.kind === 'failed' ? outcome.nextDueAt : undefined;
-      const dueAt = outcome.kind === 'released' ? outcome.dueAt : retryAt;
-      if (dueAt === undefined) return;
-      const dueMs = dueAt.getTime();
+      const dueMs = dueMsOf(outcome);
+      if (dueMs === null) return;
       const at = times.findLastIndex((each) => each <= dueMs) + 1;
       if (at >= dueTimesMax || times[at - 1] === dueMs) return;
       times.splice(at, 0, dueMs);

@@ -8,7 +8,6 @@ export {
 export { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 export type {
   ClaimOptions,
-  ClaimRequest,
   Enqueued,
   OutboxCapabilities,
   OutboxFilter,

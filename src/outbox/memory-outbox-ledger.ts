@@ -9,7 +9,6 @@ import {
   type EngineClaim,
   type EngineRenewal,
   type OutboxEngine,
-  type Renewal,
 } from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
@@ -19,6 +18,7 @@ import type {
   OutboxOutcome,
   OutboxSource,
   PausedDestination,
+  Renewed,
   SettleOutcome,
 } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
@@ -161,9 +161,8 @@ export function memoryOutboxLedger(
 
   function renew(
     { id, token }: OutboxClaim,
-    isRead: boolean,
     { workerId, leaseMs, perTenant }: EngineRenewal,
-  ): Renewal | 'stale' | 'paused' {
+  ): Renewed {
     const entry = entries.get(id);
     if (entry?.state !== 'waiting' || entry.token === 0) return 'stale';
     if (String(entry.token) !== token) return 'stale';
@@ -178,9 +177,7 @@ export function memoryOutboxLedger(
     entry.jobs = [...jobs, job].slice(-jobsKept);
     Object.assign(entry, { token: lastToken, leaseUntilMs: nowMs + leaseMs, lockedBy: workerId });
     Object.assign(entry, { lockedAtMs: nowMs, updatedAtMs: nowMs });
-    const { lockedAt, lockedBy, updatedAt, ...rest } = toMessage(entry);
-    const changed = { token: String(lastToken), lockedAt, lockedBy, updatedAt };
-    return isRead ? { ...rest, ...changed, starts: entry.starts } : changed;
+    return { ...toMessage(entry), token: String(lastToken), starts: entry.starts };
   }
 
   function statusOf(entry: Entry): OutboxStatus {
@@ -264,13 +261,9 @@ export function memoryOutboxLedger(
       wakeAll();
       return enqueued;
     },
-    async settleAndClaim(outcomes, request) {
-      const settled = outcomes.map(settleOne);
-      return { settled, claimed: request === undefined ? [] : claim(request) };
-    },
-    async renew(claims, request) {
-      return claims.map(({ claim: each, isRead }) => renew(each, isRead, request));
-    },
+    claim: async (request) => claim(request),
+    settle: async (outcomes) => outcomes.map(settleOne),
+    renew: async (claims, request) => claims.map((each) => renew(each, request)),
     async extend(claims, leaseMs) {
       return claims.map(({ id, token }) => {
         const entry = entries.get(id);

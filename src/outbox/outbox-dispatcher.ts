@@ -2,7 +2,7 @@
 // in batches. `claimLoop` runs it; this file has the calls of the ledger.
 
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
-import { createWaiters } from '../foundation/async/waiters.ts';
+import { createWaiters, waitForFirst } from '../foundation/async/waiters.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import {
   claimLoop,
@@ -173,17 +173,12 @@ function createLedgerCalls(
   }
 
   /** Until a message was enqueued, or may be due for another reason. */
-  async function wake(stopping: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    const signal = AbortSignal.any([stopping, woken.signal]);
+  function wake(stopping: AbortSignal): Promise<void> {
     const pollMs = Math.max(1, Math.min(tickIntervalMs, dueTimes.nextInMs(clock.now())));
-    const change = changed.wait(signal, () => isChanged);
-    try {
-      await Promise.race([ledger.whenDue(pollMs, signal), change]);
-    } finally {
-      woken.abort('over');
-      await change.catch(() => undefined);
-    }
+    return waitForFirst(stopping, [
+      (signal) => ledger.whenDue(pollMs, signal),
+      (signal) => changed.wait(signal, () => isChanged),
+    ]);
   }
 
   idlePolls.onAwaited(pollAgain);

@@ -33,12 +33,6 @@ export interface ClaimOptions {
   readonly leaseMs?: number | undefined;
 }
 
-export interface ClaimRequest extends ClaimOptions {
-  /** Unique for each start of a process. */
-  readonly workerId: string;
-  readonly limit: number;
-}
-
 export interface RenewRequest extends ClaimOptions {
   readonly workerId: string;
   /** Whether the jobs came from a queue per tenant; stored with the jobs of the message. */
@@ -121,7 +115,10 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
     items: readonly EnqueueOutboxProps[],
   ): Promise<readonly Enqueued[]>;
 
-  /** Due PENDING and FAILED messages, and those whose lease expired; each tenant gets a fair share. */
+  /**
+   * Due PENDING and FAILED messages, and those whose lease expired; each tenant gets a fair share. `workerId` is
+   * unique for each start of a process.
+   */
   claimDueBatch(
     workerId: string,
     limit: number,
@@ -133,22 +130,11 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   release(claim: OutboxClaim, dueAt?: Date): Promise<SettleOutcome>;
   /** The batch form of these four: one commit; each outcome is decided separately. */
   settle(outcomes: readonly OutboxOutcome[]): Promise<readonly SettleOutcome[]>;
-  /** Settles and claims in one round trip. */
-  settleAndClaim(
-    outcomes: readonly OutboxOutcome[],
-    claim: ClaimRequest,
-  ): Promise<{
-    readonly settled: readonly SettleOutcome[];
-    readonly claimed: readonly ClaimedMessage[];
-  }>;
   /**
-   * Takes over claims: each gets a new token and a new lease, and the old token becomes stale. A claim that is a
-   * whole message is not read again. Each renewal is stored as a job of its message.
+   * Takes over claims: each gets a new token and a new lease, and the old token becomes stale. Each renewal is stored
+   * as a job of its message.
    */
-  renew(
-    claims: readonly (OutboxClaim | ClaimedMessage)[],
-    request: RenewRequest,
-  ): Promise<readonly Renewed[]>;
+  renew(claims: readonly OutboxClaim[], request: RenewRequest): Promise<readonly Renewed[]>;
   /** Extends leases; tokens stay. Returns whether each claim is still valid. */
   extend(claims: readonly OutboxClaim[], options?: ClaimOptions): Promise<readonly boolean[]>;
   /**

@@ -1,5 +1,6 @@
 // Gauges of the ledger, updated periodically. One process per ledger is enough.
 
+import { slept } from '../foundation/async/slept.ts';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -48,7 +49,7 @@ export function createOutboxMetrics(options: OutboxMetricsOptions): Lifecycle {
         observer.log?.warn({ source: 'outbox-metrics', err }, 'outbox could not be counted');
       }
       const tookMs = clock.now() - startMs;
-      await clock.sleep(Math.max(intervalMs, tookMs * share), signal).catch(() => undefined);
+      await slept(clock, Math.max(intervalMs, tookMs * share), signal);
     }
   }
 

@@ -1,8 +1,9 @@
 // Strategy B, first half: claims due messages and puts a job for each into a queue. It sends no message, and
 // settles only claims that no queue accepted.
 
+import { slept } from '../foundation/async/slept.ts';
 import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
-import { createWaiters } from '../foundation/async/waiters.ts';
+import { createWaiters, waitForFirst } from '../foundation/async/waiters.ts';
 import { checkNumbers } from './check-outbox.ts';
 import {
   claimOfJobId,
@@ -59,9 +60,9 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
 
     async function claim(): Promise<readonly ClaimedMessage[]> {
       const startMs = clock.now();
-      const request = { workerId, limit: batchSize, leaseMs };
-      const { claimed } = await ledger.settleAndClaim(releases, request);
+      await ledger.settle(releases);
       releases = [];
+      const claimed = await ledger.claimDueBatch(workerId, batchSize, { leaseMs });
       observer.record?.('outbox_claim_duration_ms', clock.now() - startMs, {});
       if (claimed.length > 0) observer.count?.('outbox_claimed_total', {}, claimed.length);
       return claimed;
@@ -96,16 +97,11 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     }
 
     /** Until a message was enqueued, or a worker settled a message that others of its ordering key waited for. */
-    async function sleep(pollMs: number): Promise<void> {
-      const woken = new AbortController();
-      const signal = AbortSignal.any([stopping, woken.signal]);
-      const nudge = nudged.wait(signal, () => isNudged);
-      try {
-        await Promise.race([ledger.whenDue(pollMs, signal), nudge]);
-      } finally {
-        woken.abort();
-        await nudge.catch(() => undefined);
-      }
+    function sleep(pollMs: number): Promise<void> {
+      return waitForFirst(stopping, [
+        (signal) => ledger.whenDue(pollMs, signal),
+        (signal) => nudged.wait(signal, () => isNudged),
+      ]);
     }
 
     while (!stopping.aborted) {
@@ -129,7 +125,7 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       } catch (error) {
         if (stopping.aborted) break;
         logOutbox(observer, { source, operation, phase: 'ERROR' }, {}, { err: error });
-        await clock.sleep(failMs, stopping).catch(() => undefined);
+        await slept(clock, failMs, stopping);
         failMs = Math.min(failMs * 2, outageMs.max);
       }
     }

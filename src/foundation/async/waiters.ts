@@ -56,12 +56,23 @@ export async function waitWithPoll(
     signal,
   }: { readonly clock: Clock; readonly pollMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
-  const either = new AbortController();
-  const both = AbortSignal.any([signal, either.signal]);
+  await waitForFirst(signal, [
+    (first) => waiters.wait(first, () => false),
+    (first) => clock.sleep(pollMs, first),
+  ]);
+}
+
+/** Resolves when the first of these waits does, and ends the others. */
+export async function waitForFirst(
+  signal: AbortSignal,
+  waits: readonly ((signal: AbortSignal) => Promise<void>)[],
+): Promise<void> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
   try {
-    await Promise.race([waiters.wait(both, () => false), clock.sleep(pollMs, both)]);
+    await Promise.race(waits.map((wait) => wait(either)));
   } finally {
-    // Ends the other wait. The explicit reason avoids the slow creation of a default error with its stack.
-    either.abort('over');
+    // The explicit reason avoids the slow creation of a default error with its stack.
+    over.abort('over');
   }
 }

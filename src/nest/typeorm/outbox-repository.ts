@@ -50,7 +50,6 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   deadLetter: true,
   release: true,
   settle: true,
-  settleAndClaim: true,
   renew: true,
   extend: true,
   whenDue: true,

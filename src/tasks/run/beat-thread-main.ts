@@ -1,6 +1,7 @@
 // The main module of the heartbeat thread: opens a separate connection and sends heartbeats at intervals.
 
 import { parentPort, workerData } from 'node:worker_threads';
+import { slept } from '../../foundation/async/slept.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import type { BeatSettings } from './beat-thread.ts';
 import type { BeatConnection } from '../task-engine.ts';
@@ -28,17 +29,11 @@ async function beatOn(): Promise<void> {
       if (!isFailing) parentPort?.postMessage({ failure });
       isFailing = true;
     }
-    await pause(everyMs);
+    await slept(systemClock, everyMs, stopping.signal);
   }
-}
-
-/** Resolves early, without an error, when the thread is stopped. */
-async function pause(ms: number): Promise<void> {
-  await systemClock.sleep(ms, stopping.signal).catch(() => undefined);
 }
 
 // A claim marks its worker alive for a lease. Loading a driver is slow in a new process, so it happens after the
 // first jobs, and long before the lease expires.
-await pause(Math.max(0, everyMs - loadMs));
-if (!stopping.signal.aborted) await beatOn();
+if (await slept(systemClock, everyMs - loadMs, stopping.signal)) await beatOn();
 parentPort?.postMessage({ isOver: true });

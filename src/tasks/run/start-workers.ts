@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { slept } from '../../foundation/async/slept.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { claimLoop, type Cancel, type ClaimedItems } from '../../loops/claim-loop.ts';
 import { startBeatThread } from './beat-thread.ts';
@@ -9,7 +10,7 @@ import { invalid } from '../rules/check-task.ts';
 import { runTask, type RunOutcome } from './run-task.ts';
 import type { TaskDefinition } from '../task-definition.ts';
 import { taskLimits as limits } from '../task-limits.ts';
-import type { ClaimedTask, Tasks, TaskToken } from '../tasks.ts';
+import type { ClaimedTask, Tasks } from '../tasks.ts';
 
 /** A message of the control channel, as the bus delivers it. */
 export interface ControlMessage {
@@ -45,7 +46,6 @@ export interface TaskWorkers extends AsyncDisposable {
 }
 
 interface Run {
-  readonly claimed: ClaimedTask;
   readonly stopping: AbortController;
   /** The time of the last request in which the engine confirmed that this worker has the job. */
   confirmedAtMs: number;
@@ -75,7 +75,7 @@ export function startWorkers(
   const worker = options.worker ?? `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
   if (byName.size < definitions.length) throw invalid('definitions', 'must not name a type twice');
-  const runs = new Map<string, Run>();
+  const runs = new Map<ClaimedTask, Run>();
   const stopping = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const concurrency: Record<string, number> = { ...options.concurrency };
@@ -106,26 +106,21 @@ export function startWorkers(
   /** Room for more jobs of each type. */
   function room(): Record<string, number> {
     const free: Record<string, number> = {};
-    const running = new Map<string, number>();
-    const settling = new Map<string, number>();
-    for (const { claimed, isSettling } of runs.values()) {
-      const counts = isSettling ? settling : running;
-      counts.set(claimed.task.type, (counts.get(claimed.task.type) ?? 0) + 1);
-    }
-    for (const { name, workers } of tasks.types()) {
+    const byType = Map.groupBy(runs, ([{ task }]) => task.type);
+    for (const { name, workers } of tasks.types().filter((type) => byName.has(type.name))) {
       const most = concurrency[name] ?? workers;
+      const ofType = byType.get(name) ?? [];
       // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
-      const over = Math.max(0, (settling.get(name) ?? 0) - most);
-      const left = byName.has(name) ? most - (running.get(name) ?? 0) - over : 0;
+      const settling = ofType.filter(([, { isSettling }]) => isSettling).length;
+      const left = most + Math.min(settling, most) - ofType.length;
       // At most half of the limit: these jobs run while the next claim is on its way.
       if (left > 0) free[name] = Math.min(left, Math.ceil(most / 2), limits.batchMax);
     }
     return free;
   }
 
-  async function claim(_limit: number, signal: AbortSignal): Promise<ClaimedItems<ClaimedTask>> {
+  async function claim(): Promise<ClaimedItems<ClaimedTask>> {
     waiting = new AbortController();
-    if (signal.aborted) waiting.abort(nudged);
     try {
       const request = { worker, types: room(), leaseMs, waitMs: limits.claimWaitMsDefault };
       const isBusy = runs.size > 0;
@@ -148,12 +143,11 @@ export function startWorkers(
     if (definition === undefined) return 'kept';
     const halting = new AbortController();
     const current: Run = {
-      claimed,
       stopping: halting,
       confirmedAtMs: task.claimedAt?.getTime() ?? clock.now(),
       isSettling: false,
     };
-    runs.set(nameOf(token), current);
+    runs.set(claimed, current);
     const span = observer.span?.(
       'run task',
       { type: task.type, taskId: task.id, tenant: task.tenant, attempt: task.attempt },
@@ -192,19 +186,19 @@ export function startWorkers(
     span?.set({ outcome });
     span?.end();
     // A job that is released stays in the list until then, so that heartbeats keep its lease.
-    if (outcome !== 'kept') runs.delete(nameOf(token));
+    if (outcome !== 'kept') runs.delete(claimed);
     nudge();
     return outcome;
   }
 
   /** Releases jobs that did not end in time: another worker continues after their last completed step. */
-  async function release({ token }: ClaimedTask): Promise<void> {
+  async function release(claimed: ClaimedTask): Promise<void> {
     try {
-      await tasks.release(token);
+      await tasks.release(claimed.token);
     } catch (err) {
-      observer.log?.debug({ taskId: token.id, err }, 'could not release job');
+      observer.log?.debug({ taskId: claimed.task.id, err }, 'could not release job');
     }
-    runs.delete(nameOf(token));
+    runs.delete(claimed);
   }
 
   /** There is more room than the running claim knows of. */
@@ -218,23 +212,29 @@ export function startWorkers(
     const everyMs = Math.min(Math.ceil(leaseMs / 3), 1_000);
     while (!over.aborted) {
       try {
-        const reported = [...runs.values()];
-        const tokens = reported.map(({ claimed }) => claimed.token);
+        const reported = [...runs];
+        const tokens = reported.map(([{ token }]) => token);
         const sentAtMs = clock.now();
         const states = await tasks.heartbeat({ worker, leaseMs, tokens, about: about() });
         // By position, not by id: a lost job may be running here again, under a newer fence.
-        for (const [at, each] of reported.entries()) {
-          const { id, state, cancelAt } = states[at] ?? {};
-          if (id === undefined) continue;
-          if (state === 'lost') each.stopping.abort(lostJob(id));
-          else if (cancelAt !== undefined) each.stopping.abort(cancelledJob(id));
+        for (const [at, [{ task }, each]] of reported.entries()) {
+          const { state, cancelAt } = states[at] ?? {};
+          if (state === 'lost') {
+            each.stopping.abort(
+              new MillraceError('TASK_STALE', `another worker has job ${task.id}`),
+            );
+          } else if (cancelAt !== undefined) {
+            each.stopping.abort(
+              new MillraceError('TASK_CANCELLED', `job ${task.id} was cancelled`),
+            );
+          }
           if (state === 'claimed') each.confirmedAtMs = sentAtMs;
         }
       } catch (err) {
         if (hasCode(err, 'TASKS_CLOSED')) return;
         observer.log?.debug({ worker, err }, 'heartbeat failed');
       }
-      await clock.sleep(everyMs, over).catch(() => undefined);
+      await slept(clock, everyMs, over);
     }
   }
 
@@ -323,16 +323,3 @@ export function startWorkers(
 
 /** One object, because creating an error with its stack costs more than the rest of a short job. */
 const nudged = new MillraceError('ABORTED', 'there is more room');
-
-/** Includes the fence: a worker that was considered dead may get the same job again. */
-function nameOf({ id, fence }: TaskToken): string {
-  return `${id}:${fence}`;
-}
-
-function lostJob(id: string): MillraceError {
-  return new MillraceError('TASK_STALE', `another worker has job ${id}`);
-}
-
-function cancelledJob(id: string): MillraceError {
-  return new MillraceError('TASK_CANCELLED', `job ${id} was cancelled`);
-}

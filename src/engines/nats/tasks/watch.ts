@@ -1,5 +1,6 @@
 // Follows the bucket and updates the index, across restarts of the server.
 
+import { slept } from '../../../foundation/async/slept.ts';
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { closedError } from '../../../foundation/rename-error.ts';
@@ -75,7 +76,7 @@ export function createTaskWatch(
         if (signal.aborted) return;
         failures += 1;
         observer.log?.warn({ err }, 'could not read the task bucket');
-        await systemClock.sleep(backoffMs(backoff, failures), signal).catch(() => undefined);
+        await slept(systemClock, backoffMs(backoff, failures), signal);
       }
     }
   }

@@ -9,7 +9,6 @@ import { freeConnections } from './free-connections.ts';
 export interface KeptClient {
   /** Runs the work on the kept client if it is free, else on the pool. */
   use<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
-  readonly isBusy: boolean;
   /** Call it before the pool ends: `pool.end()` waits for clients that are checked out. */
   release(): void;
 }
@@ -17,7 +16,7 @@ export interface KeptClient {
 /** The client is released after one to two of these intervals without a query. */
 const idleMs = 100;
 
-/** A pool with fewer free connections has none to spare: its roles keep up to three clients. */
+/** A pool with fewer free connections has none to spare: its roles keep up to two clients. */
 const freeMin = 4;
 
 export function createKeptClient(pool: Pool): KeptClient {
@@ -51,9 +50,6 @@ export function createKeptClient(pool: Pool): KeptClient {
   };
 
   return {
-    get isBusy() {
-      return isBusy;
-    },
     async use(work) {
       if (isBusy || (current === undefined && freeConnections(pool) < freeMin)) return work(pool);
       isBusy = true;

@@ -147,39 +147,39 @@ const unclaimedOfLane = `
   order by x.seq`;
 
 /**
- * Fair between lanes. $6: lanes in the order of their turns; $7: their floors; $8: limit; $9: the share of each
+ * Fair between lanes. $1: lanes in the order of their turns; $2: their floors; $3: limit; $4: the share of each
  * lane before any lane gets more.
  */
 const pickByLanes = `
 lanes as materialized (
-  select * from unnest($6::smallint[], $7::bigint[]) with ordinality as l(lane, floor, ord) order by ord
+  select * from unnest($1::smallint[], $2::bigint[]) with ordinality as l(lane, floor, ord) order by ord
 ), shares as materialized (
-  select l.*, r.ctid from lanes l cross join lateral (${unclaimedOfLane} limit $9 for update skip locked) r limit $8
+  select l.*, r.ctid from lanes l cross join lateral (${unclaimedOfLane} limit $4 for update skip locked) r limit $3
 ), lanes_with_more as materialized (
-  select lane, floor from shares group by lane, floor, ord having count(*) >= $9 order by ord
+  select lane, floor from shares group by lane, floor, ord having count(*) >= $4 order by ord
 ), picked as materialized (
   select p.ctid from (
     select ctid from shares
     union all
     select r.ctid from lanes_with_more l cross join lateral (
-      ${unclaimedOfLane} offset $9 limit $8 for update skip locked) r
-  ) p limit $8
+      ${unclaimedOfLane} offset $4 limit $3 for update skip locked) r
+  ) p limit $3
 )`;
 
 /** For a short queue: one scan takes everything faster than one scan per lane. */
 const pickAll = `
 picked as materialized (
   select x.ctid from {schema}.ready x where ${isUnclaimed}
-  order by x.lane, x.seq limit $8 for update skip locked
+  order by x.lane, x.seq limit $3 for update skip locked
 )`;
 
-/** $10: worker; $11: lease in milliseconds. By ctid: a join on the key may be planned as a scan of the queue. */
+/** $5: worker; $6: lease in milliseconds. By ctid: a join on the key may be planned as a scan of the queue. */
 const claim = (picked: string): string => `with ${picked},
 token as materialized (select ${newToken} as token),
 claimed as (
   update {schema}.ready r
-  set token = (select token from token), starts = r.starts + 1, locked_by = $10,
-    locked_at = clock_timestamp(), lease_until = clock_timestamp() + $11 * interval '1 millisecond'
+  set token = (select token from token), starts = r.starts + 1, locked_by = $5,
+    locked_at = clock_timestamp(), lease_until = clock_timestamp() + $6 * interval '1 millisecond'
   where r.ctid = any (array(select ctid from picked))
   returning r.*
 )
@@ -217,61 +217,6 @@ begin
   end loop;
 end $$;
 
--- Settles a batch and claims the next one. Rows without an id are results of settle_claims.
-create function {schema}.exchange_claims(bigint[], bigint[], text[], text[], float8[], smallint[],
-  bigint[], integer, integer, text, integer)
-returns table (${claimColumns.types}, o_lane smallint, o_starts integer, o_paused boolean)
-language plpgsql volatile ${indexPlans} as $$
-begin
-  if cardinality($1) > 0 then
-    return query select null::text, null::text, null::text, null::text, null::text, null::text, null::text,
-      null::text, null::text, null::text, null::text, null::float8, null::integer, null::integer,
-      null::float8, null::text, null::float8, s.o_seq, s.o_token, s.o_lane, null::integer, false
-    from {schema}.settle_claims($1, $2, $3, $4, $5) s;
-  else
-    -- A claim that is lost in a crash is made again, so it need not wait for the disk.
-    perform set_config('synchronous_commit', 'off', true);
-  end if;
-  if cardinality($6) = 0 then
-    return query ${claim(pickAll)};
-  else
-    return query ${claim(pickByLanes)};
-  end if;
-end $$;
-
--- Takes claims over under a new token and records the started job in the row (see JobEntry). Parameters: seq,
--- token and whether to read the message, per claim; worker; lease in milliseconds; whether the queue belongs to
--- one tenant. A claim of a paused destination is released instead.
-create function {schema}.renew_claims(bigint[], bigint[], boolean[], text, integer, boolean)
-returns table (${claimColumns.types}, o_previous_token bigint, o_starts integer, o_paused boolean)
-language plpgsql volatile ${keyPlans} as $$
-begin
-  return query with claim as materialized (
-    select c.*, exists (select from {schema}.paused_destinations p where p.integration_type =
-      (select m.integration_type from {schema}.messages m where m.seq = c.seq)) as paused
-    from unnest($1, $2, $3) as c(seq, previous_token, is_read)
-  ), token as materialized (select ${newToken} as token, clock_timestamp() as at
-  ), freed as (
-    update {schema}.ready r
-    set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
-    from claim c where c.paused and r.seq = c.seq and r.token = c.previous_token
-    returning c.previous_token, c.is_read, r.*
-  ), renewed as (
-    update {schema}.ready r
-    set token = t.token, locked_by = $4, locked_at = t.at,
-      lease_until = clock_timestamp() + $5 * interval '1 millisecond',
-      jobs = case when jsonb_array_length(r.jobs) >= ${jobsKept} then r.jobs - 0
-          else coalesce(r.jobs, '[]') end
-        || jsonb_build_array(jsonb_build_array(r.attempts + 1, r.token, t.token, $6,
-          floor(${ms('r.locked_at')}), floor(${ms('t.at')})))
-    from claim c, token t where not c.paused and r.seq = c.seq and r.token = c.previous_token
-    returning c.previous_token, c.is_read, r.*
-  )
-  select ${claimColumns.values}, c.previous_token, c.starts, c.token = 0
-  from (select * from freed union all select * from renewed) c
-  left join {schema}.messages m on c.is_read and m.seq = c.seq;
-end $$;
-
 -- Makes the messages of a paused destination due again. Two statements: the first waits for transactions that
 -- park messages, and only a later snapshot sees what they parked.
 create function {schema}.resume_destination(p_type text, p_class integer, p_channel text)
@@ -297,5 +242,58 @@ begin
   return query update {schema}.ready r set lease_until = clock_timestamp() + $3 * interval '1 millisecond'
   from unnest($1, $2) as c(seq, token) where r.seq = c.seq and r.token = c.token
   returning r.seq, r.token;
+end $$;
+`;
+
+/**
+ * Functions of older versions stay: exchange_claims, and renew_claims with another signature. Their processes may run
+ * until the update is complete.
+ */
+export const claimFunctions = `
+-- Parameters: see pickByLanes and claim.
+create function {schema}.claim_due(smallint[], bigint[], integer, integer, text, integer)
+returns table (${claimColumns.types}, o_lane smallint, o_starts integer, o_paused boolean)
+language plpgsql volatile ${indexPlans} as $$
+begin
+  -- A claim that is lost in a crash is made again, so it need not wait for the disk.
+  perform set_config('synchronous_commit', 'off', true);
+  if cardinality($1) = 0 then
+    return query ${claim(pickAll)};
+  else
+    return query ${claim(pickByLanes)};
+  end if;
+end $$;
+
+-- Takes claims over under a new token and records the started job in the row (see JobEntry). Parameters: seq and
+-- token per claim; worker; lease in milliseconds; whether the queue belongs to one tenant. A claim of a paused
+-- destination is released instead.
+create function {schema}.renew_claims(bigint[], bigint[], text, integer, boolean)
+returns table (${claimColumns.types}, o_previous_token bigint, o_starts integer, o_paused boolean)
+language plpgsql volatile ${keyPlans} as $$
+begin
+  return query with claim as materialized (
+    select c.*, exists (select from {schema}.paused_destinations p where p.integration_type =
+      (select m.integration_type from {schema}.messages m where m.seq = c.seq)) as paused
+    from unnest($1, $2) as c(seq, previous_token)
+  ), token as materialized (select ${newToken} as token, clock_timestamp() as at
+  ), freed as (
+    update {schema}.ready r
+    set token = 0, lease_until = '-infinity', locked_at = null, locked_by = null, starts = r.starts - 1
+    from claim c where c.paused and r.seq = c.seq and r.token = c.previous_token
+    returning c.previous_token, r.*
+  ), renewed as (
+    update {schema}.ready r
+    set token = t.token, locked_by = $3, locked_at = t.at,
+      lease_until = clock_timestamp() + $4 * interval '1 millisecond',
+      jobs = case when jsonb_array_length(r.jobs) >= ${jobsKept} then r.jobs - 0
+          else coalesce(r.jobs, '[]') end
+        || jsonb_build_array(jsonb_build_array(r.attempts + 1, r.token, t.token, $5,
+          floor(${ms('r.locked_at')}), floor(${ms('t.at')})))
+    from claim c, token t where not c.paused and r.seq = c.seq and r.token = c.previous_token
+    returning c.previous_token, r.*
+  )
+  select ${claimColumns.values}, c.previous_token, c.starts, c.token = 0
+  from (select * from freed union all select * from renewed) c
+  join {schema}.messages m on m.seq = c.seq;
 end $$;
 `;

@@ -120,33 +120,6 @@ test('every lane with messages comes first in turn', () => {
   }
 });
 
-test('a concurrent claim covers the other half of the lanes, and all lanes get their turns', () => {
-  const floors = createLaneFloors(fakeClock());
-  const begun = new Set<number>();
-  let other = floors.next();
-  assert.equal(other.isPart, false);
-  floors.claimed(other, [{ lane: 0, seq: 1 }], true);
-  other = floors.next();
-  for (let round = 0; round < 400; round += 1) {
-    const scan = floors.next();
-    assert.equal(scan.isPart, true);
-    if (other.isPart)
-      assert.deepEqual(new Set([...scan.lanes, ...other.lanes]).size, nothing.length);
-    const [lane = 0] = other.lanes;
-    begun.add(lane);
-    floors.claimed(other, [{ lane, seq: round }], true);
-    other = scan;
-  }
-  assert.equal(begun.size, nothing.length);
-  assert.equal(floors.next('whole').isPart, false);
-});
-
-test('a failed claim does not restrict the next one to half of the lanes', () => {
-  const floors = createLaneFloors(fakeClock());
-  floors.failed(floors.next());
-  assert.equal(floors.next().isPart, false);
-});
-
 test('a row released while two claims run is passed by neither', () => {
   const floors = createLaneFloors(fakeClock());
   const [one, two] = [floors.next(), floors.next()];
@@ -156,7 +129,7 @@ test('a row released while two claims run is passed by neither', () => {
   floors.claimed(two, [{ lane: 4, seq: 80 }], true);
   assert.deepEqual([floorOf(floors, 3), floorOf(floors, 4)], [12, 13]);
 
-  const [three, four] = [floors.next('whole'), floors.next('whole')];
+  const [three, four] = [floors.next(), floors.next()];
   floors.reset();
   floors.claimed(three, [{ lane: 3, seq: 90 }], true);
   floors.claimed(four, [{ lane: 4, seq: 91 }], true);

@@ -5,11 +5,8 @@ import type { Clock } from '../../../foundation/clock.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export interface LaneFloors {
-  /**
-   * The lanes and floors of the next claim. While another claim of this process runs, the next claim covers the other
-   * half of the lanes. On the same lanes it would scan every row that the first claim has locked. `whole`: all lanes.
-   */
-  next(coverage?: 'whole' | 'shared'): LaneScan;
+  /** The lanes and floors of the next claim. */
+  next(): LaneScan;
   /** Reports the claimed rows, and whether they reached the limit. */
   claimed(scan: LaneScan, rows: readonly LaneRow[], isFull: boolean): void;
   /** Reports that the claim failed. */
@@ -27,28 +24,13 @@ export interface LaneScan {
   readonly lanes: readonly number[];
   /** The floor of each lane. */
   readonly from: readonly number[];
-  /** Whether the scan omits lanes that may have more messages. */
-  readonly isPart: boolean;
+  /** Rows that became claimable during the scan: the scan may have passed them already. */
+  readonly lowered: LaneRow[];
 }
 
 interface LaneRow {
   readonly lane: number;
   readonly seq: number;
-}
-
-interface RunningScan extends LaneScan {
-  readonly halves: readonly Half[];
-  /** Rows that became claimable during the scan: the scan may have passed them already. */
-  readonly lowered: LaneRow[];
-}
-
-/** The even or the odd lanes. */
-interface Half {
-  readonly parity: number;
-  /** Whether the current claim ignores the floors. */
-  isFullScan: boolean;
-  scannedAtMs: number;
-  forgetAtMs: number;
 }
 
 /** A row may commit after rows with higher numbers, so floors are forgotten after this time. */
@@ -59,78 +41,55 @@ const floorMsMax = 10_000;
 
 export function createLaneFloors(clock: Clock): LaneFloors {
   const floors = Array.from({ length: outboxLimits.lanes }, () => 0);
-  const halves: readonly Half[] = [0, 1].map((parity) => ({
-    parity,
-    isFullScan: true,
-    scannedAtMs: 0,
-    forgetAtMs: 0,
-  }));
-  const running = new Map<LaneScan, RunningScan>();
+  const running = new Set<LaneScan>();
   let first = 0;
   let isQuiet = false;
+  /** Whether the current claim ignores the floors. */
+  let isFullScan = true;
+  let scannedAtMs = 0;
+  let forgetAtMs = 0;
   let upkeepAtMs = clock.now();
 
-  function freeHalves(): readonly Half[] {
-    const others = [...running.values()];
-    if (others.length === 0) return halves;
-    const free = halves.filter((half) => !others.some((scan) => scan.halves.includes(half)));
-    return free.length > 0 ? free : halves.slice(0, 1);
-  }
-
   return {
-    next(coverage = 'shared') {
+    next() {
       const nowMs = clock.now();
-      const covered = coverage === 'whole' ? halves : freeHalves();
-      for (const half of covered) {
-        if (!half.isFullScan && nowMs < half.forgetAtMs) continue;
-        for (let lane = half.parity; lane < floors.length; lane += 2) floors[lane] = 0;
-        half.isFullScan = true;
-        half.scannedAtMs = nowMs;
+      if (isFullScan || nowMs >= forgetAtMs) {
+        floors.fill(0);
+        isFullScan = true;
+        scannedAtMs = nowMs;
       }
-      const isPart = covered.length < halves.length;
-      const parities = new Set(covered.map(({ parity }) => parity));
-      const lanes =
-        isQuiet && !isPart
-          ? []
-          : floors
-              .map((_floor, at) => (first + at) % outboxLimits.lanes)
-              .filter((lane) => parities.has(lane % 2));
-      const from = lanes.map((lane) => floors[lane] ?? 0);
-      const scan: RunningScan = { lanes, from, isPart, halves: covered, lowered: [] };
-      running.set(scan, scan);
+      const lanes = isQuiet ? [] : floors.map((_floor, at) => (first + at) % floors.length);
+      const scan = { lanes, from: lanes.map((lane) => floors[lane] ?? 0), lowered: [] };
+      running.add(scan);
       return scan;
     },
     claimed(scan, rows, isFull) {
       const nowMs = clock.now();
-      const { halves: covered = halves, lowered = [] } = running.get(scan) ?? {};
       running.delete(scan);
-      // A partial scan below the limit does not show whether the other half has messages.
-      if (isFull || !scan.isPart) isQuiet = !isFull;
-      for (const half of covered) {
-        const pauseMs = Math.min((nowMs - half.scannedAtMs) / fullScanShare, floorMsMax);
-        if (half.isFullScan) half.forgetAtMs = nowMs + Math.max(floorMs, pauseMs);
-        // A short queue is always scanned from the start.
-        half.isFullScan = !isFull;
-      }
+      isQuiet = !isFull;
+      const pauseMs = Math.min((nowMs - scannedAtMs) / fullScanShare, floorMsMax);
+      if (isFullScan) forgetAtMs = nowMs + Math.max(floorMs, pauseMs);
+      // A short queue is always scanned from the start.
+      isFullScan = !isFull;
       // The next claim starts after the last lane that had its turn.
       let reached = -1;
       for (const { lane, seq } of rows) {
         floors[lane] = Math.max(floors[lane] ?? 0, seq + 1);
-        reached = Math.max(reached, (lane - first + outboxLimits.lanes) % outboxLimits.lanes);
+        reached = Math.max(reached, (lane - first + floors.length) % floors.length);
       }
-      for (const { lane, seq } of lowered) floors[lane] = Math.min(floors[lane] ?? 0, seq);
-      const step = reached === outboxLimits.lanes - 1 ? 1 : reached + 1;
-      first = (first + step) % outboxLimits.lanes;
+      for (const { lane, seq } of scan.lowered) floors[lane] = Math.min(floors[lane] ?? 0, seq);
+      const step = reached === floors.length - 1 ? 1 : reached + 1;
+      first = (first + step) % floors.length;
     },
     failed: (scan) => void running.delete(scan),
     lower(row) {
       const { lane, seq } = row;
-      for (const { lowered } of running.values()) lowered.push(row);
+      for (const { lowered } of running) lowered.push(row);
       floors[lane] = Math.min(floors[lane] ?? 0, seq);
     },
     reset() {
-      for (const half of halves) half.isFullScan = true;
-      for (const { lowered } of running.values()) {
+      isFullScan = true;
+      for (const { lowered } of running) {
         lowered.push(...floors.keys().map((lane) => ({ lane, seq: 0 })));
       }
     },

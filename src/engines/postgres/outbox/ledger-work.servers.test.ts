@@ -42,7 +42,8 @@ async function enqueue(ledger: OutboxLedger, count: number): Promise<void> {
 async function drain(ledger: OutboxLedger, claims: number): Promise<void> {
   let outcomes: OutboxOutcome[] = [];
   for (let done = 0; done < claims; done += 1) {
-    const { claimed } = await ledger.settleAndClaim(outcomes, { workerId: 'w', limit: perClaim });
+    await ledger.settle(outcomes);
+    const claimed = await ledger.claimDueBatch('w', perClaim);
     assert.equal(claimed.length, perClaim);
     outcomes = claimed.map((claim) => ({ kind: 'sent', claim }));
   }
@@ -109,9 +110,8 @@ test('a message freed by a settlement is claimed next, even below the floor of i
     newMessage({ orderingKey: 'k' }),
     ...Array.from({ length: 400 }, () => newMessage()),
   ]);
-  const claim = { workerId: 'w', limit: perClaim };
-  const { claimed } = await ledger.settleAndClaim([], claim);
-  await ledger.settleAndClaim([], claim);
+  const claimed = await ledger.claimDueBatch('w', perClaim);
+  await ledger.claimDueBatch('w', perClaim);
   const first = claimed.find(({ orderingKey }) => orderingKey === 'k') ?? assert.fail();
   await ledger.settle([{ kind: 'sent', claim: first }]);
   const next = await ledger.claimDueBatch('w', perClaim);
@@ -125,24 +125,13 @@ test('a message freed by a settlement is claimed next, even below the floor of i
   );
 });
 
-test('a call claims the message that its settlement frees, and settles by primary key', async () => {
-  await using ledger = await open('work_settle_claim');
-  const keys = [{ orderingKey: 'k' }, { orderingKey: 'k' }];
-  const [, second] = await ledger.enqueueMany(keys.map((key) => newMessage(key)));
-  const claim = { workerId: 'w', limit: perClaim };
-  const [first = assert.fail()] = (await ledger.settleAndClaim([], claim)).claimed;
-  const { settled, claimed } = await ledger.settleAndClaim([{ kind: 'sent', claim: first }], claim);
-  assert.deepEqual(settled, ['settled']);
-  assert.deepEqual(
-    claimed.map(({ id }) => id),
-    [second?.id],
-  );
-
+test('a settlement finds its rows by primary key', async () => {
+  await using ledger = await open('work_settle');
   // With statistics of an empty queue the planner would prefer a sequential scan.
-  await pool.query('vacuum analyze work_settle_claim.ready');
-  const few = await blocksOfSettling('work_settle_claim', ledger);
+  await pool.query('vacuum analyze work_settle.ready');
+  const few = await blocksOfSettling('work_settle', ledger);
   await enqueue(ledger, 4_000);
-  const many = await blocksOfSettling('work_settle_claim', ledger);
+  const many = await blocksOfSettling('work_settle', ledger);
   assert.ok(many < 1.5 * few, `${many} blocks in a long queue, ${few} in a short one`);
 });
 

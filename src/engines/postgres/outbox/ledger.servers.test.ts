@@ -63,8 +63,8 @@ test('claims use the index of the lanes even if the statistics show an empty que
   const before = await scans();
   let outcomes: OutboxOutcome[] = [];
   for (let round = 0; round < 20; round += 1) {
-    const claim = { workerId: 'w', limit: 100, leaseMs: 60_000 };
-    const { claimed } = await ledger.settleAndClaim(outcomes, claim);
+    await ledger.settle(outcomes);
+    const claimed = await ledger.claimDueBatch('w', 100, { leaseMs: 60_000 });
     assert.equal(claimed.length, 100);
     outcomes = claimed.map((each) => ({ kind: 'sent', claim: each }));
   }

@@ -1,5 +1,4 @@
-// The outbox ledger in PostgreSQL: one call settles a batch and claims the next one, fair between tenants and
-// without a global lock.
+// The outbox ledger in PostgreSQL: claims are fair between tenants and take no global lock.
 
 import type { ClientBase } from 'pg';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
@@ -11,7 +10,7 @@ import {
   type OutboxEngine,
 } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
-import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
+import type { Enqueued, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
 import {
   translateErrors,
@@ -29,7 +28,6 @@ import {
   encodeRows,
   outcomeArrays,
   previousToken,
-  renewedFields,
   sourceKey,
   sourceOf,
   includesClaim,
@@ -62,7 +60,7 @@ export function postgresOutboxLedger(
   const enqueueSql = statement('enqueue', queries.enqueueSql);
   const findSourcesSql = statement('find-sources', queries.findSourcesSql);
   const settleSql = statement('settle', queries.settleSql);
-  const settleAndClaimSql = statement('settle-and-claim', queries.settleAndClaimSql);
+  const claimSql = statement('claim', queries.claimSql);
   const renewSql = statement('renew', queries.renewSql);
   const extendSql = statement('extend', queries.extendSql);
   const promoteSql = statement('promote', queries.promoteSql);
@@ -77,8 +75,6 @@ export function postgresOutboxLedger(
   });
   const floors = createLaneFloors(clock);
   const keptClient = createKeptClient(connection.pool);
-  /** The client of a second concurrent claim. */
-  const secondKeptClient = createKeptClient(connection.pool);
 
   async function enqueue(
     rows: readonly OutboxRow[],
@@ -119,47 +115,24 @@ export function postgresOutboxLedger(
     });
   }
 
-  interface Claimed {
-    readonly stale: readonly Row[];
-    readonly claimed: readonly Row[];
-    /** Whether a concurrent claim of this process covers the other lanes. */
-    readonly isPart: boolean;
-  }
-
-  async function claimOnce(
-    outcomes: readonly OutboxOutcome[],
-    { workerId, limit, leaseMs }: EngineClaim,
-    coverage: 'whole' | 'shared' = 'shared',
-  ): Promise<Claimed> {
-    const scan = floors.next(coverage);
-    const { lanes, from, isPart } = scan;
+  async function claimOnce({ workerId, limit, leaseMs }: EngineClaim): Promise<readonly Row[]> {
+    const scan = floors.next();
+    const { lanes, from } = scan;
     const perLane = Math.max(1, Math.floor(limit / (lanes.length || limits.lanes)));
-    const values = [...outcomeArrays(outcomes), lanes, from, limit, perLane, workerId, leaseMs];
-    const on = keptClient.isBusy ? secondKeptClient : keptClient;
+    const values = [lanes, from, limit, perLane, workerId, leaseMs];
     let rows: readonly Row[];
     try {
       // Use a kept client: the pool would send the query only after all deliveries of the last claim have started.
       rows = await translateErrors(() =>
-        on.use((client) => connection.query(settleAndClaimSql, values, client)),
+        keptClient.use((client) => connection.query(claimSql, values, client)),
       );
     } catch (error) {
       floors.failed(scan);
       throw error;
     }
-    const isClaimed = (row: Row): boolean => row[0] !== null;
-    const claimed = rows.filter(isClaimed);
-    const positions = claimed.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
-    floors.claimed(scan, positions, claimed.length >= limit);
-    const results = rows.filter((row) => !isClaimed(row)).map((row) => row.slice(17));
-    return { stale: staleOf(results), claimed, isPart };
-  }
-
-  /** Splits the results of `settle_claims`: returns the stale claims; the other rows can be claimed again. */
-  function staleOf(results: readonly Row[]): readonly Row[] {
-    for (const [seq, , lane = null] of results) {
-      if (lane !== null) floors.lower({ lane: Number(lane), seq: Number(seq) });
-    }
-    return results.filter(([, , lane = null]) => lane === null);
+    const positions = rows.map((row) => ({ lane: Number(row[19]), seq: Number(row[17]) }));
+    floors.claimed(scan, positions, rows.length >= limit);
+    return unpaused(rows);
   }
 
   /** Parks claimed messages of paused destinations until the destination is resumed; returns the others. */
@@ -175,57 +148,39 @@ export function postgresOutboxLedger(
     return claimed.filter((row) => row.at(-1) !== true);
   }
 
-  async function claim(
-    outcomes: readonly OutboxOutcome[],
-    request: EngineClaim,
-  ): Promise<Omit<Claimed, 'isPart'>> {
-    const first = await claimOnce(outcomes, request);
-    let claimed = await unpaused(first.claimed);
-    // A dispatcher that gets less than its limit considers the queue empty.
-    if (first.isPart && first.claimed.length < request.limit) {
-      const limit = request.limit - first.claimed.length;
-      const rest = await claimOnce([], { ...request, limit }, 'whole');
-      claimed = [...claimed, ...(await unpaused(rest.claimed))];
-    }
-    // A busy dispatcher promotes due messages once a second only, so that claims are not delayed.
-    if (claimed.length === 0 || floors.isUpkeepDue()) {
-      const [[promoted] = []] = await query(promoteSql, [request.limit]);
-      const limit = request.limit - claimed.length;
-      if (Number(promoted) > 0) floors.reset();
-      if (Number(promoted) > 0 && limit > 0) {
-        const more = await claimOnce([], { ...request, limit });
-        claimed = [...claimed, ...(await unpaused(more.claimed))];
-      }
-    }
-    return { stale: first.stale, claimed };
-  }
-
   const engine: OutboxEngine<PostgresTransaction> = {
     database: connection.database,
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
-    async settleAndClaim(outcomes, request) {
-      const { stale, claimed } =
-        request === undefined
-          ? { stale: staleOf(await query(settleSql, outcomeArrays(outcomes))), claimed: [] }
-          : await claim(outcomes, request);
-      const isStale = includesClaim(stale);
-      return {
-        settled: outcomes.map((outcome) => (isStale(outcome.claim) ? 'stale' : 'settled')),
-        claimed: claimed.map((row) => toClaimed(row, request?.workerId ?? '')),
-      };
+    async claim(request) {
+      let rows = await claimOnce(request);
+      // A busy dispatcher promotes due messages once a second only, so that claims are not delayed.
+      if (rows.length === 0 || floors.isUpkeepDue()) {
+        const [[promoted] = []] = await query(promoteSql, [request.limit]);
+        const limit = request.limit - rows.length;
+        if (Number(promoted) > 0) floors.reset();
+        if (Number(promoted) > 0 && limit > 0) {
+          rows = [...rows, ...(await claimOnce({ ...request, limit }))];
+        }
+      }
+      return rows.map((row) => toClaimed(row, request.workerId));
+    },
+    async settle(outcomes) {
+      const results = await query(settleSql, outcomeArrays(outcomes));
+      // Rows with a lane can be claimed again, the others are stale.
+      for (const [seq, , lane = null] of results) {
+        if (lane !== null) floors.lower({ lane: Number(lane), seq: Number(seq) });
+      }
+      const isStale = includesClaim(results.filter(([, , lane = null]) => lane === null));
+      return outcomes.map(({ claim }) => (isStale(claim) ? 'stale' : 'settled'));
     },
     async renew(claims, { workerId, leaseMs, perTenant }) {
-      const arrays = claimArrays(claims.map((renewal) => renewal.claim));
-      const isRead = claims.map((renewal) => renewal.isRead);
-      const values = [...arrays, isRead, workerId, leaseMs, perTenant];
-      const rows = await query(renewSql, values);
+      const rows = await query(renewSql, [...claimArrays(claims), workerId, leaseMs, perTenant]);
       const byToken = new Map(rows.map((row) => [previousToken(row), row]));
-      return claims.map(({ claim: { token }, isRead: isWhole }) => {
+      return claims.map(({ token }) => {
         const row = byToken.get(token);
         if (row === undefined) return 'stale';
-        if (row.at(-1) === true) return 'paused';
-        return isWhole ? toClaimed(row, workerId) : renewedFields(row, workerId);
+        return row.at(-1) === true ? 'paused' : toClaimed(row, workerId);
       });
     },
     async extend(claims, leaseMs) {
@@ -319,7 +274,6 @@ export function postgresOutboxLedger(
     async [Symbol.asyncDispose]() {
       await listener[Symbol.asyncDispose]();
       keptClient.release();
-      secondKeptClient.release();
     },
   };
   return createOutboxLedger(engine);

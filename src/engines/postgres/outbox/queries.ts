@@ -55,10 +55,9 @@ join {schema}.messages m using (source_stream_id, source_event_id, integration_t
 export const settleSql =
   'select o_seq, o_token, o_lane from {schema}.settle_claims($1, $2, $3, $4, $5)';
 
-export const settleAndClaimSql =
-  'select * from {schema}.exchange_claims($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
+export const claimSql = 'select * from {schema}.claim_due($1, $2, $3, $4, $5, $6)';
 
-export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5, $6)';
+export const renewSql = 'select * from {schema}.renew_claims($1, $2, $3, $4, $5)';
 
 export const extendSql = 'select * from {schema}.extend_claims($1, $2, $3)';
 

@@ -1,7 +1,7 @@
 // Converts messages and claims of the ledger to PostgreSQL rows and back.
 
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { dueMsOf, type Renewal } from '../../../outbox/create-outbox-ledger.ts';
+import { dueMsOf } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type {
@@ -118,13 +118,6 @@ export function toClaimed(row: Row, workerId: string): ClaimedMessage {
     updatedAt: new Date(Number(lockedAt)),
     sentAt: undefined,
   });
-}
-
-/** The changed fields of a renewed claim, if its message was not read again. */
-export function renewedFields(row: Row, workerId: string): Renewal {
-  const { 16: lockedAt, 17: seq, 18: token } = row;
-  const at = new Date(Number(lockedAt));
-  return { token: encodeToken(seq, token), lockedAt: at, lockedBy: workerId, updatedAt: at };
 }
 
 /** The token that the renewal replaced. */

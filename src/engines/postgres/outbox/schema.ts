@@ -8,7 +8,7 @@ import {
   runMigrations,
   type PostgresMigration,
 } from '../connection/schema.ts';
-import { extendFunction, outboxFunctions } from './functions.ts';
+import { claimFunctions, extendFunction, outboxFunctions } from './functions.ts';
 
 const tables = `
 create table {schema}.messages (
@@ -141,6 +141,7 @@ left join {schema}.dead d on d.seq = m.seq;
 const migrations = [
   { title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFunctions}` },
   { title: 'extended claims', sql: extendFunction },
+  { title: 'claims without outcomes', sql: claimFunctions },
 ];
 
 /**

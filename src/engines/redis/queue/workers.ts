@@ -1,6 +1,7 @@
 // The workers of one process: one BullMQ worker for each queue, opened when the queue appears.
 
 import type * as Bullmq from 'bullmq';
+import { slept } from '../../../foundation/async/slept.ts';
 import type { Clock } from '../../../foundation/clock.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import type { Observer } from '../../../foundation/observer.ts';
@@ -83,8 +84,7 @@ export async function runWorkers(
         }
       }
       const waitMs = patterns.length === 0 ? 3_600_000 : discoverMs;
-      // Rejects only when the signal is aborted, which stops the loop.
-      await clock.sleep(waitMs, signal).catch(() => undefined);
+      await slept(clock, waitMs, signal);
     }
   } finally {
     await closeWorkers([...workers.values()], client, running);

@@ -12,12 +12,12 @@ import {
   type OutboxEngine,
 } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
-import type { Enqueued, OutboxLedger, OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
+import type { Enqueued, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import { nextTurn } from '../../../foundation/async/next-turn.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import type { SqliteFile } from '../connection/file.ts';
 import { decodeToken, encodeToken } from '../connection/lease-token.ts';
-import { renewedFields, toClaimed, toMessage } from './rows.ts';
+import { toClaimed, toMessage } from './rows.ts';
 import * as sql from './sql.ts';
 import type { SqliteTransaction } from '../subscriptions/subscriptions.ts';
 import { watchCommits } from '../connection/watch.ts';
@@ -97,59 +97,39 @@ export function sqliteOutboxLedger(
     }
   }
 
-  function settling(outcomes: readonly OutboxOutcome[]): readonly SqlStatement[] {
-    const json = JSON.stringify(
-      outcomes.map((each) => ({
-        ...decodeToken(each.claim.token),
-        kind: each.kind,
-        error: 'error' in each ? each.error : null,
-        dueAtMs: dueMsOf(each),
-      })),
-    );
-    return outcomes.length === 0 ? [] : sql.settleSqls.map((text) => statement(text, json));
-  }
-
   const engine: OutboxEngine<SqliteOutboxTransaction> = {
     database: databaseOf(path),
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
     enqueue,
-    async settleAndClaim(outcomes, request) {
-      if (outcomes.length === 0) {
-        // Yield: a claim loop must not block the event loop.
-        await nextTurn();
-        // Query first: most claims find nothing and need no write.
-        if (!(await reading(isAnyDue))) return { settled: [], claimed: [] };
-      }
-      const settles = settling(outcomes);
+    async claim({ workerId, limit, leaseMs }) {
+      // Yield: a claim loop must not block the event loop.
+      await nextTurn();
+      // Query first: most claims find nothing and need no write.
+      if (!(await reading(isAnyDue))) return [];
       const lanes = Array.from({ length: limits.lanes }, (_, at) => (nextLane + at) % limits.lanes);
       nextLane = (nextLane + 1) % limits.lanes;
-      const claims =
-        request === undefined
-          ? []
-          : [
-              statement(sql.nextTokenSql),
-              statement(
-                sql.claimSql,
-                JSON.stringify(lanes),
-                request.limit,
-                Math.max(1, Math.floor(request.limit / limits.lanes)),
-                request.workerId,
-                request.leaseMs,
-              ),
-            ];
-      const results = await run(...settles, ...claims);
-      const settledRows = settles.length === 0 ? [] : (results[0] ?? []);
-      const done = new Set(settledRows.map(encodeToken));
-      const settled = outcomes.map(({ claim }) =>
-        done.has(claim.token) ? ('settled' as const) : ('stale' as const),
+      const perLane = Math.max(1, Math.floor(limit / limits.lanes));
+      const [, rows = []] = await run(
+        statement(sql.nextTokenSql),
+        statement(sql.claimSql, JSON.stringify(lanes), limit, perLane, workerId, leaseMs),
       );
-      const rows = request === undefined ? [] : (results.at(-1) ?? []);
-      return { settled, claimed: rows.map((row) => toClaimed(row, request?.workerId)) };
+      return rows.map((row) => toClaimed(row, workerId));
+    },
+    async settle(outcomes) {
+      const json = JSON.stringify(
+        outcomes.map((each) => ({
+          ...decodeToken(each.claim.token),
+          kind: each.kind,
+          error: 'error' in each ? each.error : null,
+          dueAtMs: dueMsOf(each),
+        })),
+      );
+      const [rows = []] = await run(...sql.settleSqls.map((text) => statement(text, json)));
+      const settled = new Set(rows.map(encodeToken));
+      return outcomes.map(({ claim }) => (settled.has(claim.token) ? 'settled' : 'stale'));
     },
     async renew(claims, { workerId, leaseMs, perTenant }) {
-      const json = JSON.stringify(
-        claims.map(({ claim, isRead }) => ({ ...decodeToken(claim.token), isRead })),
-      );
+      const json = JSON.stringify(claims.map(({ token }) => decodeToken(token)));
       const [claimedRows = [], , , taken = []] = await run(
         statement(sql.renewSqls.read, json),
         statement(sql.renewSqls.free, json),
@@ -158,12 +138,11 @@ export function sqliteOutboxLedger(
       );
       const byToken = new Map(claimedRows.map((row) => [encodeToken(row), row]));
       const bySeq = new Map(taken.map((row) => [row['seq'], row]));
-      return claims.map(({ claim, isRead }) => {
-        const was = byToken.get(claim.token);
+      return claims.map(({ token }) => {
+        const was = byToken.get(token);
         if (was === undefined) return 'stale';
-        const row = { ...was, ...bySeq.get(was['seq']) };
         if (was['paused'] === 1) return 'paused';
-        return isRead ? toClaimed(row, workerId) : renewedFields(row, workerId);
+        return toClaimed({ ...was, ...bySeq.get(was['seq']) }, workerId);
       });
     },
     async extend(claims, leaseMs) {

@@ -1,6 +1,5 @@
 // SQLite's rows as messages of the ledger.
 
-import type { Renewal } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type {
   ClaimedMessage,
@@ -11,7 +10,7 @@ import { encodeToken } from '../connection/lease-token.ts';
 import type { SqlRow, SqlValue } from '../thread/protocol.ts';
 
 /** A claimed row with the JSON of its message (`sql.ts`). */
-export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMessage {
+export function toClaimed(row: SqlRow, workerId: string): ClaimedMessage {
   return withState(JSON.parse(String(row['message'])) as SqlRow, {
     token: encodeToken(row),
     starts: Number(row['starts']),
@@ -24,12 +23,6 @@ export function toClaimed(row: SqlRow, workerId: string | undefined): ClaimedMes
     sentAt: undefined,
     lastError: toText(row['last_error']),
   });
-}
-
-/** The changed fields of a renewed claim whose message was not read again. */
-export function renewedFields(row: SqlRow, workerId: string): Renewal {
-  const lockedAt = new Date(Number(row['locked_at_ms']));
-  return { token: encodeToken(row), lockedAt, lockedBy: workerId, updatedAt: lockedAt };
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {

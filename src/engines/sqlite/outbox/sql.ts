@@ -103,7 +103,7 @@ where seq in (
 returning seq, token, attempts, starts, locked_at_ms, due_at_ms, last_error,
   ${message} as message`;
 
-/** ?1: claims as JSON: seq, token, isRead. */
+/** ?1: claims as JSON: seq, token. */
 const fromClaimedRows = `
 from json_each(?1) c join outbox_ready on seq = json_extract(c.value, '$.seq')
   and token = json_extract(c.value, '$.token')`;
@@ -117,7 +117,7 @@ const isPaused = `exists (select 1 from outbox_paused p join outbox_messages m
  */
 export const renewSqls = {
   read: `select seq, token, attempts, starts, due_at_ms, last_error, ${isPaused} as paused,
-    iif(json_extract(c.value, '$.isRead'), ${message}, null) as message ${fromClaimedRows}`,
+    ${message} as message ${fromClaimedRows}`,
   free: `update outbox_ready set token = 0, starts = starts - 1, locked_at_ms = null, locked_by = null,
     updated_at_ms = ${now}, available_at_ms = due_at_ms
     where seq in (select seq ${fromClaimedRows}) and ${isPaused}`,

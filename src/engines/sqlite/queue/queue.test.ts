@@ -123,3 +123,34 @@ test('a job of a frozen worker is delivered again when its lease expires, and it
   await frozen.finish();
   assert.equal(await queue.state('mails', 'j-1'), 'delayed');
 });
+
+test('an outcome that cannot be stored is stored when the file is usable again, and the job runs once', async () => {
+  const clock = fakeClock();
+  const path = `${folder}/unusable.db`;
+  const [failed, resumed] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const unexpected = (_fields: object, message: string): never => assert.fail(message);
+  const warn = (_fields: object, message: string): void => failed.resolve(message);
+  const info = (_fields: object, message: string): void => resumed.resolve(message);
+  const observer = { log: { debug: unexpected, info, warn, error: unexpected } };
+  await using queue = sqliteWorkQueue(`sqlite:${path}`, { clock, observer });
+  using database = new DatabaseSync(path);
+  await queue.add('mails', [{ id: 'j-1', name: 'send', data: {} }]);
+  const stopping = new AbortController();
+  let runs = 0;
+  const working = queue.work(
+    async () => {
+      runs += 1;
+      database.exec('alter table work_jobs rename to unusable');
+      return undefined;
+    },
+    { queues: ['mails'], concurrency: 1, signal: stopping.signal },
+  );
+  assert.equal(await failed.promise, 'queue worker failed');
+  database.exec('alter table unusable rename to work_jobs');
+  await clock.advance(1_000);
+  assert.equal(await resumed.promise, 'queue worker resumed');
+  assert.equal(await queue.state('mails', 'j-1'), 'completed');
+  stopping.abort();
+  await working;
+  assert.equal(runs, 1);
+});

@@ -3,11 +3,12 @@
 
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { createOngoingCalls } from '../../../foundation/async/ongoing-calls.ts';
+import { nextTurn } from '../../../foundation/async/next-turn.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { errorText } from '../../../foundation/error-text.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
+import { claimLoop } from '../../../loops/claim-loop.ts';
 import { checkJob } from '../../../work/check-job.ts';
 import { matchesGlob } from '../../../foundation/matches-glob.ts';
 import { checkQueueName, isPattern } from '../../../work/queue-name.ts';
@@ -94,6 +95,10 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {
     }
   }
 
+  function delay({ seq, token }: JobRow, delayMs: number): void {
+    sql.delay.run({ seq, token, at: Math.ceil(clock.now() + delayMs) });
+  }
+
   function finish(row: JobRow, state: 'completed' | 'failed', error: string | null): void {
     const { queue, seq, token } = row;
     if (sql.finish.run({ seq, token, state, error, now: clock.now() }).changes === 0) return;
@@ -101,95 +106,88 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {
     sql.trim.run({ queue, state, retained });
   }
 
-  /** Runs the handler, and returns the write that stores its outcome. */
-  async function run(row: JobRow, handle: JobHandler, signal: AbortSignal): Promise<() => void> {
-    const { queue, id, name, data, seq, token } = row;
-    try {
-      const job = { queue, id, name, data: JSON.parse(data) as unknown };
-      const outcome = await handle(job, { signal });
-      if (outcome === undefined) return () => finish(row, 'completed', null);
-      const { delayMs } = outcome;
-      return () => sql.delay.run({ seq, token, at: Math.ceil(clock.now() + delayMs) });
-    } catch (error) {
-      observer.log?.warn({ queue, jobId: id, err: error }, 'job failed');
-      return () => finish(row, 'failed', errorText(error, 500));
-    }
-  }
-
-  async function work(
+  function work(
     handle: JobHandler,
     { queues, concurrency, leaseMs = workLimits.leaseMsDefault }: WorkOptions,
     signal: AbortSignal,
   ): Promise<void> {
-    const active = new Set<JobRow>();
-    const activeIn = new Map<string, number>();
-    const calls = createOngoingCalls();
-    const ended = new AbortController();
+    const active = new Map<string, number>();
+    const about = { queues: queues.join(' ') };
+    const roomIn = (queue: string): number => concurrency - (active.get(queue) ?? 0);
+    const count = (queue: string, change: 1 | -1): void =>
+      void active.set(queue, (active.get(queue) ?? 0) + change);
 
-    const reportFailure = (error: unknown): void => {
-      observer.log?.warn({ queues: queues.join(' '), err: error }, 'queue worker failed');
-    };
-
-    const runOne = async (row: JobRow): Promise<void> => {
-      const { queue } = row;
-      active.add(row);
-      activeIn.set(queue, (activeIn.get(queue) ?? 0) + 1);
-      const store = await run(row, handle, signal);
-      active.delete(row);
-      activeIn.set(queue, (activeIn.get(queue) ?? 0) - 1);
-      try {
-        store();
-      } catch (error) {
-        // The lease expires, and the job is delivered again.
-        reportFailure(error);
-      }
-      changed.wakeAll();
-    };
-
-    /** Starts the jobs that are due, and returns when the next one is. */
-    const startDue = (): number => {
-      let nextMs = Infinity;
+    function claimDue(): readonly JobRow[] {
+      const rows: JobRow[] = [];
       for (const queue of namesOf(queues)) {
-        let room = concurrency - (activeIn.get(queue) ?? 0);
-        for (; room > 0 && !signal.aborted; room -= 1) {
+        for (let room = roomIn(queue); room > 0; room -= 1) {
           const row = claim(queue, leaseMs);
           if (row === undefined) break;
-          void calls.track(runOne(row));
-        }
-        if (room > 0) nextMs = Math.min(nextMs, dueMs(queue));
-      }
-      return nextMs;
-    };
-
-    const renewLeases = async (): Promise<void> => {
-      while (!ended.signal.aborted) {
-        // Rejects only when the work has ended.
-        await clock.sleep(leaseMs / 3, ended.signal).catch(() => undefined);
-        const until = clock.now() + leaseMs;
-        try {
-          for (const { seq, token } of active) sql.renew.run({ seq, token, until });
-        } catch (error) {
-          reportFailure(error);
+          rows.push(row);
         }
       }
-    };
-
-    const renewing = renewLeases();
-    while (!signal.aborted) {
-      let nextMs = Infinity;
-      try {
-        nextMs = startDue();
-      } catch (error) {
-        // Another process may hold the lock of the file for too long: try again at the next poll.
-        reportFailure(error);
-      }
-      const pollMs = Math.max(1, Math.min(pollIntervalMs, nextMs - clock.now()));
-      // Rejects only when the work stops.
-      await waitWithPoll(changed, { clock, pollMs, signal }).catch(() => undefined);
+      return rows;
     }
-    await calls.settled();
-    ended.abort();
-    await renewing;
+
+    /** Returns the write that stores the outcome. */
+    async function run(row: JobRow): Promise<() => void> {
+      const { queue, id, name, data } = row;
+      count(queue, 1);
+      try {
+        const job = { queue, id, name, data: JSON.parse(data) as unknown };
+        const outcome = await handle(job, { signal });
+        if (outcome === undefined) return () => finish(row, 'completed', null);
+        return () => delay(row, outcome.delayMs);
+      } catch (err) {
+        observer.log?.warn({ queue, jobId: id, err }, 'job failed');
+        return () => finish(row, 'failed', errorText(err, 500));
+      } finally {
+        count(queue, -1);
+      }
+    }
+
+    const loop = claimLoop<JobRow, () => void>(
+      {
+        clock,
+        leaseMs,
+        // `roomIn` bounds the jobs of each queue, and a claimed job starts at once.
+        concurrency: Number.MAX_SAFE_INTEGER,
+        room: () => Number.MAX_SAFE_INTEGER,
+        bytesMax: Number.MAX_SAFE_INTEGER,
+        bytesOf: () => 0,
+        async claim() {
+          // Yield: jobs that end at once must not block the event loop.
+          await nextTurn();
+          return { leasedAtMs: clock.now(), items: inTransaction(claimDue) };
+        },
+        run,
+        release: (row) => () => delay(row, 0),
+        async settle(ended) {
+          inTransaction(() => {
+            for (const { outcome: store } of ended) store();
+          });
+          changed.wakeAll();
+        },
+        async renew(rows) {
+          const until = clock.now() + leaseMs;
+          return inTransaction(() =>
+            rows.map(({ seq, token }) => sql.renew.run({ seq, token, until }).changes > 0),
+          );
+        },
+        async wake(stopping) {
+          const free = namesOf(queues).filter((queue) => roomIn(queue) > 0);
+          const pollMs = Math.min(
+            pollIntervalMs,
+            ...free.map((queue) => dueMs(queue) - clock.now()),
+          );
+          if (pollMs > 0) await waitWithPoll(changed, { clock, pollMs, signal: stopping });
+        },
+        onLost: (err) => observer.log?.warn({ ...about, err }, 'queue worker failed'),
+        onRestored: () => observer.log?.info(about, 'queue worker resumed'),
+      },
+      signal,
+    );
+    return loop.done;
   }
 
   function dueMs(queue: string): number {

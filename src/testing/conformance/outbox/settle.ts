@@ -7,7 +7,6 @@ import {
   claimOne,
   enqueued,
   future,
-  leaseMs,
   newMessage,
   past,
   statusOf,
@@ -226,37 +225,6 @@ export const settleCases: LedgerCases = {
 
   async 'settling no outcomes changes nothing'(_opened, ledger) {
     assert.deepEqual(await ledger.settle([]), []);
-  },
-
-  async 'one call settles a batch and claims the next'(_opened, ledger) {
-    await enqueued(ledger, {}, {}, {});
-    const [first] = await claim(ledger, 1);
-    assert.ok(first !== undefined);
-    const { settled, claimed } = await ledger.settleAndClaim([{ kind: 'sent', claim: first }], {
-      workerId: 'w',
-      limit: 10,
-      leaseMs,
-    });
-    assert.deepEqual(settled, ['settled']);
-    assert.equal(claimed.length, 2);
-    assert.equal(await statusOf(ledger, first.id), 'SENT');
-  },
-
-  async 'a call does not claim a message that it settles, even after the lease expired'(
-    _opened,
-    ledger,
-  ) {
-    await enqueued(ledger, {});
-    const late = await claimAndDie(ledger);
-    const result = await ledger.settleAndClaim(
-      [{ kind: 'failed', claim: late, error: 'x', nextDueAt: future }],
-      {
-        workerId: 'w',
-        limit: 10,
-      },
-    );
-    assert.deepEqual(result, { settled: ['settled'], claimed: [] });
-    assert.equal(await statusOf(ledger, late.id), 'FAILED');
   },
 
   async 'truncates errors at 5,000 characters and accepts any character'(_opened, ledger) {
