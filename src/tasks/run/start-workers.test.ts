@@ -264,8 +264,9 @@ test('jobs of a claim run while the next claim is on its way', async () => {
     await allRun.promise;
   });
   const jobs = await tasks.enqueueMany(Array.from({ length: 5 }, () => emailSend.job(null)));
-  await using _workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
+  await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
   for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
+  await workers.stop();
   assert.deepEqual(runningAtClaim.slice(0, 2), [0, 3]);
 });
 
