@@ -72,6 +72,22 @@ test('topics load their templates with the first template, and millrace start lo
   );
 });
 
+test('the server starts without undici, which takes longer to load than most of its modules', () => {
+  const files = ['server/api/index.ts', 'server/topics/index.ts', 'destinations/webhook/index.ts'];
+  const imports = files.map((file) => `await import('${new URL(`src/${file}`, root).href}');`);
+  const report = 'console.log(JSON.stringify(process.moduleLoadList))';
+  const script = [...imports, report].join('\n');
+  const args = ['--input-type=module', '--eval', script];
+  const child = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  assert.equal(child.status, 0, child.stderr);
+  const loaded = JSON.parse(child.stdout) as readonly string[];
+  assert.ok(loaded.includes('NativeModule http'));
+  assert.deepEqual(
+    loaded.filter((name) => name.includes('undici')),
+    [],
+  );
+});
+
 test('npm start runs without the type stripper once its modules are in the compile cache', () => {
   const { NODE_COMPILE_CACHE: _own, ...env } = process.env;
   const report = `process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)));`;

@@ -31,8 +31,9 @@ async function shellText(output: string): Promise<string> {
   return stdout;
 }
 
-test('without authentication, which must be requested, connections are in plain text', async () => {
-  const running = await start('--kurrent-auth', 'none', '--store', 'sqlite:open.db');
+test('without authentication, which must be requested, connections are in plain text; tenants of --tenants are stored', async () => {
+  const store = ['--store', 'sqlite:open.db'];
+  const running = await start('--kurrent-auth', 'none', ...store, '--tenants', 'demo-za');
   assert.match(running.url, /^kurrentdb:\/\/127\.0\.0\.1:\d+\?tls=false&/);
   const client = KurrentDBClient.connectionString(running.url);
   const event = jsonEvent({ type: 'OrderPlaced', data: {} });
@@ -43,9 +44,18 @@ test('without authentication, which must be requested, connections are in plain 
   }
   await client.dispose();
   assert.equal(await running.stop('SIGTERM'), 0);
+
+  // A tenant that overlaps the stored one is refused.
+  const create = ['token', 'create', 'x', '--tenant', 'demo', '--scope', 'read'];
+  const token = await millrace(...create, ...store);
+  const again = await millrace('start', ...store, '--tenants', 'demo', '--port', '0');
+  for (const { code, stderr } of [token, again]) {
+    assert.equal(code, 1);
+    assert.match(stderr, /^TENANT_OVERLAP.*'demo'.*'demo-za'/);
+  }
 });
 
-test('events of an official client are stored after a restart, and a second process cannot use the same port', async () => {
+test('a restart keeps events, admin token and key, the output has no secret, and a second process cannot use the same port', async () => {
   const first = await start();
   const writer = KurrentDBClient.connectionString(await shellText(first.said));
   const event = jsonEvent({ type: 'OrderPlaced', data: { amount: 12.5 } });
@@ -54,9 +64,20 @@ test('events of an official client are stored after a restart, and a second proc
   const stranger = KurrentDBClient.connectionString(first.url.replace(/admin:.*@/, ''));
   await assert.rejects(Array.fromAsync(stranger.readStream('order-1')), { type: 'access-denied' });
   await stranger.dispose();
+  const { base, token, said } = first;
+  assert.doesNotMatch(said, /mr_/);
+  assert.equal((await fetch(`${base}/health/ready`)).status, 200);
+  assert.equal((await fetch(`${base}/api/v1/events`)).status, 401);
+  const response = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
+  });
+  assert.equal(response.status, 201);
   assert.equal(await first.stop('SIGTERM'), 0);
 
   const second = await start();
+  assert.deepEqual([second.token, /mr_/.test(second.said)], [token, false]);
   const reader = KurrentDBClient.connectionString(second.url);
   const found: unknown[] = [];
   for await (const { event: read } of reader.readStream('order-1')) found.push(read?.data);
@@ -70,25 +91,8 @@ test('events of an official client are stored after a restart, and a second proc
   assert.equal(code, 1);
   assert.match(stderr, new RegExp(`^SERVER_UNAVAILABLE.*:${port}`));
   assert.equal(await second.stop('SIGINT'), 0);
-});
 
-test('the output has no secret: a file of this user keeps the admin token and the key', async () => {
-  const first = await start('--store', 'sqlite:api.db');
-  const { base, token, said } = first;
-  assert.doesNotMatch(said, /mr_/);
-  assert.equal((await fetch(`${base}/health/ready`)).status, 200);
-  assert.equal((await fetch(`${base}/api/v1/events`)).status, 401);
-  const response = await fetch(`${base}/api/v1/streams/shop.order.v1-core-1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] }),
-  });
-  assert.equal(response.status, 201);
-  assert.equal(await first.stop('SIGTERM'), 0);
-  const second = await start('--store', 'sqlite:api.db');
-  assert.deepEqual([second.token, /mr_/.test(second.said)], [token, false]);
-  assert.equal(await second.stop('SIGTERM'), 0);
-  // Other tests have kept the tokens of their stores in this folder.
+  // The first test has kept the token of its store in this folder.
   const modes = new Map<string, string>();
   for (const entry of await readdir(join(folder, '.millrace'), { recursive: true })) {
     if (!/token$|tls/.test(entry)) continue;
@@ -97,34 +101,12 @@ test('the output has no secret: a file of this user keeps the admin token and th
   }
   assert.deepEqual(Object.fromEntries(modes), {
     'admin-2.token': '600',
-    'admin-3.token': '600',
     'admin.token': '600',
     tls: '700',
     'tls/ca.crt': '600',
     'tls/server.crt': '600',
     'tls/server.key': '600',
   });
-});
-
-test('tenants of --tenants are stored, and tenants that overlap them are refused', async () => {
-  const store = ['--store', 'sqlite:tenants.db'];
-  const first = await start(...store, '--tenants', 'demo-za');
-  assert.equal(await first.stop('SIGTERM'), 0);
-  const token = await millrace(
-    'token',
-    'create',
-    'x',
-    '--tenant',
-    'demo',
-    '--scope',
-    'read',
-    ...store,
-  );
-  const again = await millrace('start', ...store, '--tenants', 'demo', '--port', '0');
-  for (const { code, stderr } of [token, again]) {
-    assert.equal(code, 1);
-    assert.match(stderr, /^TENANT_OVERLAP.*'demo'.*'demo-za'/);
-  }
 });
 
 test('an unknown role is rejected with the most similar one', async () => {

@@ -1,9 +1,9 @@
 // One HTTP request without redirects, with a limit on how much of the response is read. Shared by the HTTP destinations.
 
-import { request as httpRequest, Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { request as httpsRequest, Agent as HttpsAgent } from 'node:https';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
+import { http } from '../foundation/http.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { cleanText } from '../foundation/error-text.ts';
 import { errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
@@ -66,8 +66,8 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
     maxFreeSockets: httpPostLimits.freeSocketsMax,
     ...(lookup === undefined ? {} : { lookup }),
   };
-  const http = new HttpAgent(common);
-  const https = new HttpsAgent({
+  const plainAgent = new http.Agent(common);
+  const tlsAgent = new HttpsAgent({
     ...common,
     ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
   });
@@ -78,10 +78,10 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
     const options = {
       method: post.method ?? 'POST',
       headers: { ...post.headers, 'content-length': Buffer.byteLength(post.body) },
-      agent: post.fresh === true ? false : isTls ? https : http,
+      agent: post.fresh === true ? false : isTls ? tlsAgent : plainAgent,
     };
     try {
-      return (isTls ? httpsRequest : httpRequest)(post.url, options);
+      return (isTls ? httpsRequest : http.request)(post.url, options);
     } catch (error) {
       // An invalid header or protocol: it would fail again.
       throw new MillraceError('CONFIG_INVALID', 'invalid HTTP request', { cause: error });
@@ -103,8 +103,8 @@ export function createHttpClient({ lookup, ca }: HttpClientOptions = {}): HttpCl
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      http.destroy();
-      https.destroy();
+      plainAgent.destroy();
+      tlsAgent.destroy();
     },
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -79,4 +79,20 @@ test('killing the parent also ends its child', async () => {
     assert.ok(performance.now() < deadline, 'the child is still running');
     await new Promise(setImmediate);
   }
+});
+
+test('a killed child leaves all modules that it had loaded to the compile cache', async () => {
+  const cached = async (name: string, code: string): Promise<number> => {
+    const cache = join(folder, `cache-${name}`);
+    const ready = await script(name, `childInput(); ${code} tellParent('ready');`);
+    await using child = startChild(ready, { env: { NODE_COMPILE_CACHE: cache } });
+    await child.message(isText('ready'));
+    await child.kill('SIGKILL');
+    const entries = await readdir(cache, { recursive: true, withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).length;
+  };
+  await writeFile(join(folder, 'late.mts'), 'export const late: number = 1;');
+  const without = await cached('eager', '');
+  assert.ok(without > 1);
+  assert.ok((await cached('lazy', `await import('./late.mts');`)) > without);
 });

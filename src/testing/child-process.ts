@@ -117,6 +117,9 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
   };
 }
 
+/** Node writes the cache at exit, which a killed process never reaches. */
+let hasFlushed = false;
+
 /**
  * Returns the input of this child process. The process ends together with its parent.
  *
@@ -130,8 +133,6 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
  */
 export function childInput(): unknown {
   process.once('disconnect', () => process.exit(0));
-  // Node writes the cache at exit, which a killed process never reaches.
-  flushCompileCache();
   return JSON.parse(process.argv[2] ?? 'null') as unknown;
 }
 
@@ -144,6 +145,8 @@ export function childInput(): unknown {
  * const ready = () => tellParent('ready');
  */
 export function tellParent(message: unknown): void {
+  if (!hasFlushed) flushCompileCache();
+  hasFlushed = true;
   // The parent may have ended: then the message is not needed.
   process.send?.(message, undefined, undefined, () => undefined);
 }

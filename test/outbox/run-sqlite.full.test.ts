@@ -58,7 +58,10 @@ test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_
     ESDB_CONNECTION_STRING: server.url.replace('kurrentdb:', 'esdb:'),
     ESDB_SUBSCRIPTION_PREFIX: 'payment.,account.',
   };
-  const { code, stderr } = await runOutbox(workspace.folder, env, '--drain').ended;
+  const { code, stderr } = await runMillrace(['outbox', 'run', '--drain'], {
+    cwd: workspace.folder,
+    env,
+  });
   assert.equal(code, 1);
   assert.match(stderr, /^CONFIG_INVALID: outbox: KurrentDB has no outbox; .*MILLRACE_OUTBOX/);
 

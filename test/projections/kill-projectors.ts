@@ -58,7 +58,7 @@ const says = messageOfKind<ProjectorMessage>();
  */
 export async function killLiveProjectors(rig: ProjectorRig): Promise<void> {
   const random = seededRandom(rig.seed);
-  const kills = soakMinutes > 0 ? 4 : 2;
+  const kills = soakMinutes > 0 ? 4 : 1;
   let isOver = false;
   const append = async (): Promise<void> => {
     for (let round = 0; !isOver; round += 1) {

@@ -26,7 +26,7 @@ export interface SagaPlan {
 const workers = 2;
 const leaseMs = 1_000;
 const { ordersMin, faults } =
-  soakMinutes > 0 ? { ordersMin: 300, faults: 40 } : { ordersMin: 12, faults: 2 };
+  soakMinutes > 0 ? { ordersMin: 300, faults: 40 } : { ordersMin: 12, faults: 1 };
 
 export async function killSagas(plan: SagaPlan, roles: SagaRoles): Promise<void> {
   const { engine, url, seed, elsewhere } = plan;

@@ -17,10 +17,10 @@ const isLong = soakMinutes > 0;
 const counts = {
   /** Events of 1 MB; in memory 2 MB, because of one character. */
   appends: isLong ? 900 : 30,
-  sockets: isLong ? 400 : 100,
+  sockets: isLong ? 400 : 40,
   calls: isLong ? 40 : 2,
   batchesPerCall: isLong ? 60 : 18,
-  pages: isLong ? 60 : 12,
+  pages: isLong ? 60 : 8,
 };
 const mebibyte = 1_048_576;
 const heapBytes = 512 * mebibyte;

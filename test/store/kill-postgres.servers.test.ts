@@ -17,7 +17,7 @@ test('events acknowledged to a killed process are in PostgreSQL once, complete a
   inRounds(async (seed) => {
     const url = await server.createDatabase();
     await using workspace = await createWorkspace();
-    const plan = { kills: soakMinutes > 0 ? 25 : 4, writers: 2, transactionsPercent: 20 };
+    const plan = { kills: soakMinutes > 0 ? 25 : 2, writers: 2, transactionsPercent: 20 };
     const reported = await killWriters({ engine: 'postgres', url, workspace, seed, ...plan });
     await whenClientsGone(url);
     await using store = await openStore('postgres', url);

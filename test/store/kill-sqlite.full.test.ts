@@ -8,7 +8,7 @@ test('events acknowledged to a killed process are in the SQLite file once, compl
   inRounds(async (seed) => {
     await using workspace = await createWorkspace();
     const url = `sqlite:${join(workspace.folder, 'events.db')}`;
-    const plan = { kills: soakMinutes > 0 ? 25 : 4, writers: 2, transactionsPercent: 0 };
+    const plan = { kills: soakMinutes > 0 ? 25 : 2, writers: 2, transactionsPercent: 0 };
     const reported = await killWriters({ engine: 'sqlite', url, workspace, seed, ...plan });
     await using store = await openStore('sqlite', url);
     const acknowledged = await checkHistories(store, workspace, seed);

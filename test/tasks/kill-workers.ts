@@ -60,8 +60,9 @@ export function taskPlanOf(run: Pick<TaskPlan, 'alsoFault' | 'seed' | 'url'>): T
         jobs: 100,
         faultsMs: 2_000,
         faultEveryMs: 200,
-        faultsMin: 3,
-        faultsMax: 3,
+        // The second fault also kills the server.
+        faultsMin: 2,
+        faultsMax: 2,
         // There are few kills, so each must hit a worker with running jobs.
         stepMs: 30,
         beatsFromThread: false,

@@ -1,6 +1,6 @@
 // Delivers messages to webhooks: one signed POST to a permitted address, and the outcome of its response.
 
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { http } from '../../foundation/http.ts';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
@@ -233,8 +233,8 @@ function checkHeader(name: string, value: string, host: string): void {
       { cause },
     );
   try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
+    http.validateHeaderName(name);
+    http.validateHeaderValue(name, value);
   } catch (error) {
     throw invalid(
       'is not a valid header: use letters, digits, "-" and printable characters',

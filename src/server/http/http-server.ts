@@ -1,10 +1,11 @@
 // The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes the
 // response.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { http } from '../../foundation/http.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
@@ -170,7 +171,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       options.onUpgrade !== undefined && request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server: Server =
-    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
+    tls === undefined ? http.createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.requestTimeout = limits.receiveMsMax;
   server.headersTimeout = limits.receiveMsMax;
   const isReserved = limitConnections(server, limits);

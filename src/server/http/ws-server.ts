@@ -1,9 +1,10 @@
 // WebSockets on the HTTP server: accepts a connection if path, origin and credentials are valid. The library is loaded
 // with the first connection.
 
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ServerOptions, WebSocketServer } from 'ws';
+import { http } from '../../foundation/http.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
@@ -161,7 +162,7 @@ function rejectUpgrade(socket: Duplex, error: unknown, observer: Observer): void
   const text = JSON.stringify(problemOf(error, requestId));
   socket.end(
     [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
       'connection: close',
       'content-type: application/problem+json',
       `content-length: ${Buffer.byteLength(text)}`,

@@ -1,8 +1,9 @@
 // A reader over WebSocket: one frame per message, and pings in between. Frames from the client are ignored.
 
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
+import { http } from '../../foundation/http.ts';
 import { controlMessage, messageFrameJson, type TopicMessage } from '../../topics/topic-message.ts';
 import type { TopicReader } from '../../topics/topic-hub.ts';
 import type { Topics } from '../../topics/topics.ts';
@@ -90,7 +91,7 @@ function contentOf(message: TopicMessage): Buffer {
 export function rejectUpgrade(socket: Duplex, status: number): void {
   if (socket.destroyed) return;
   const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`,
     'connection: close',
     'content-length: 0',
   ];

@@ -1,8 +1,9 @@
 // Serves ntfy's API on a separate port.
 
-import { createServer, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { http } from '../../foundation/http.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { acceptedHosts, acceptsHost, rejectUpgrade } from '../http/reach.ts';
 import type { NtfyHandler } from './ntfy-handler.ts';
@@ -54,7 +55,7 @@ export async function startNtfyServer(
       request.headers.upgrade?.toLowerCase() === 'websocket',
   };
   const server =
-    tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
+    tls === undefined ? http.createServer(settings) : createTlsServer({ ...settings, ...tls });
   server.maxConnections = connectionsMax;
   server.on('request', (request, response) => {
     if (acceptsHost(accepted, request.headers.host)) void handler.serve(request, response);

@@ -118,7 +118,10 @@ export type Handlers<
  * A message to the writer thread: requests in the order of the calls. A plain append is a string (packed-append.ts);
  * the strings of consecutive plain appends are joined.
  */
-export type MessageToWriter = readonly (string | WriterRequest)[] | { readonly kind: 'close' };
+export type MessageToWriter =
+  | readonly (string | WriterRequest)[]
+  | { readonly kind: 'open'; readonly settings: WriterSettings }
+  | { readonly kind: 'close' };
 
 export type WriterReply =
   | { readonly id: number; readonly ok: true; readonly result: ResultOf<OperationName> }
@@ -127,6 +130,7 @@ export type WriterReply =
 export type MessageFromWriter =
   | { readonly kind: 'opened' }
   | { readonly kind: 'open-failed'; readonly failure: WriterFailure }
+  | { readonly kind: 'closed' }
   /** The commit is visible to all readers, but not yet synced to disk; `replies` with the same ids follow. */
   | { readonly kind: 'committed'; readonly replies: readonly WriterReply[] }
   /** All replies of one commit; `outcomes` are those of plain appends, packed as numbers. */

@@ -1,9 +1,10 @@
 // The writer thread: takes all waiting requests, commits them together and replies to them together. One sync to
 // disk serves all of them, so durable appends cost little once they are concurrent. Housekeeping runs in between.
+// The thread serves one file at a time, and the next file after it has closed the last one.
 
 import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
 import { isRejected } from '../../../store/expected-revision.ts';
 import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
@@ -43,7 +44,6 @@ import { createRequestQueue, type Work } from './request-queue.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('writer-main.ts runs as a worker thread only');
-const { path, busyTimeoutMs } = workerData as WriterSettings;
 /** Bounds how long the first request of a group waits for the last one. */
 const groupMax = 1_000;
 /**
@@ -56,30 +56,41 @@ type Replies = Extract<MessageFromWriter, { readonly kind: 'replies' }>;
 
 const post = (message: MessageFromWriter): void => port.postMessage(message);
 
-try {
-  const database = new DatabaseSync(path);
-  const configure = (each: DatabaseSync): void =>
-    whileBusy(() => configureSqlite(each, busyTimeoutMs));
-  configure(database);
-  whileBusy(() => migrateSqlite(database));
-  const keys = createSubjectKeyFile(subjectKeysPath(path), configure);
-  whileBusy(() => moveSubjectKeys(database, keys));
-  serve(database, keys);
-  post({ kind: 'opened' });
-} catch (error) {
-  post({ kind: 'open-failed', failure: toFailure(error) });
-  port.close();
+/** Takes the messages for the open file. */
+let serveFile: ((message: MessageToWriter) => void) | undefined;
+
+port.on('message', (message: MessageToWriter) => {
+  if ('kind' in message && message.kind === 'open') open(message.settings);
+  else serveFile?.(message);
+});
+
+function open({ path, busyTimeoutMs }: WriterSettings): void {
+  try {
+    const database = new DatabaseSync(path);
+    const configure = (each: DatabaseSync): void =>
+      whileBusy(() => configureSqlite(each, busyTimeoutMs), busyTimeoutMs);
+    configure(database);
+    whileBusy(() => migrateSqlite(database), busyTimeoutMs);
+    const keys = createSubjectKeyFile(subjectKeysPath(path), configure);
+    whileBusy(() => moveSubjectKeys(database, keys), busyTimeoutMs);
+    serveFile = serve(database, keys, path);
+    post({ kind: 'opened' });
+  } catch (error) {
+    post({ kind: 'open-failed', failure: toFailure(error) });
+    // The end of the thread closes whatever was opened.
+    port?.close();
+  }
 }
 
 /**
  * When two processes enable the write-ahead log of a new file at the same time, SQLite reports the file as locked
  * immediately, whatever `busy_timeout` is.
  */
-function whileBusy(open: () => void): void {
+function whileBusy(work: () => void, busyTimeoutMs: number): void {
   const deadline = performance.now() + busyTimeoutMs;
   for (;;) {
     try {
-      open();
+      work();
       return;
     } catch (error) {
       if (!isBusy(describeFailure(error)) || performance.now() > deadline) throw error;
@@ -88,7 +99,11 @@ function whileBusy(open: () => void): void {
   }
 }
 
-function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
+function serve(
+  database: DatabaseSync,
+  keys: SubjectKeyFile,
+  path: string,
+): (message: MessageToWriter) => void {
   const appender = createAppender(database);
   const documents = createDocuments(database);
   const bus = createBusHandlers(database);
@@ -96,7 +111,7 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
   const { all } = createSqlQuery(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
-  const log = createLogSync(database);
+  const log = createLogSync(database, path);
   const handlers: Handlers<WriterOperations> = {
     ...bus,
     ...tasks.handlers,
@@ -113,7 +128,7 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
 
   const queue = createRequestQueue();
 
-  port?.on('message', (first: MessageToWriter) => {
+  return (first) => {
     let message: MessageToWriter | undefined = first;
     let isClosing = false;
     while (message !== undefined || queue.size > 0) {
@@ -130,8 +145,9 @@ function serve(database: DatabaseSync, keys: SubjectKeyFile): void {
     log.close();
     keys.close();
     database.close();
-    port.close();
-  });
+    serveFile = undefined;
+    post({ kind: 'closed' });
+  };
 
   /** Requests for the file of keys are committed separately. */
   function serveGroup(work: readonly Work[]): void {
@@ -264,7 +280,7 @@ interface LogSync {
 }
 
 /** Both levels write one log in the order of commits: a later commit never survives an earlier one. */
-function createLogSync(database: DatabaseSync): LogSync {
+function createLogSync(database: DatabaseSync, path: string): LogSync {
   let current: 'full' | 'normal' = 'full';
   let log: number | undefined;
   return {

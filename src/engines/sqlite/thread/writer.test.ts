@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -115,4 +115,37 @@ test('closing the writer commits the waiting housekeeping first', async () => {
   using database = new DatabaseSync(path);
   const sql = `select count(*) as stored from names where name like 'piece-%'`;
   assert.equal(database.prepare(sql).get()?.['stored'], 50);
+});
+
+test('files that are opened one after the other keep their own events', async () => {
+  const paths = [newPath(), newPath(), newPath()];
+  for (const [at, path] of paths.entries()) {
+    await using writer = await openWriter(path);
+    for (let count = 0; count <= at; count += 1) await append(writer);
+  }
+  const counts = paths.map((path) => {
+    using database = new DatabaseSync(path);
+    return database.prepare('select count(*) as events from events').get()?.['events'];
+  });
+  assert.deepEqual(counts, [1, 2, 3]);
+});
+
+test('a request after the close is rejected without the thread, which may have the next file', async () => {
+  const writer = await openWriter(newPath());
+  const order: string[] = [];
+  const appended = append(writer).then(() => order.push('appended'));
+  const closed = writer[Symbol.asyncDispose]();
+  await assert.rejects(append(writer), { code: 'STORE_CLOSED' });
+  order.push('rejected');
+  await Promise.all([appended, closed, writer[Symbol.asyncDispose]()]);
+  assert.deepEqual(order, ['rejected', 'appended']);
+});
+
+test('a file that cannot be opened does not affect the next one', async () => {
+  await (await openWriter(newPath()))[Symbol.asyncDispose]();
+  const path = newPath();
+  writeFileSync(path, 'not a database, but long enough to be read as one'.repeat(100));
+  await assert.rejects(openWriter(path), { code: 'STORE_UNAVAILABLE' });
+  await using writer = await openWriter(newPath());
+  await append(writer);
 });

@@ -55,18 +55,22 @@ const inFlightMax = 10_000;
 /** With this many requests the thread starts a commit while the caller prepares the next ones. */
 const bundleMax = 32;
 
-/** Starts the writer thread and waits until its database is open and migrated. */
+/** Threads without a file: starting a thread takes longer than opening a file. */
+const idleThreads: Worker[] = [];
+const idleThreadsMax = 2;
+
+function startThread(): Worker {
+  const script = new URL(`./writer-main${extname(import.meta.url)}`, import.meta.url);
+  // Flags of the program, such as --input-type, would keep the thread from starting.
+  return new Worker(script, { name: 'millrace-sqlite-writer', execArgv: [] });
+}
+
+/** Opens the file in a writer thread and waits until the database is migrated. */
 export async function startSqliteWriter(
   settings: WriterSettings,
   onAppended: (rows: readonly TailRow[]) => void = () => undefined,
 ): Promise<SqliteWriter> {
-  const script = new URL(`./writer-main${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(script, {
-    workerData: settings,
-    name: 'millrace-sqlite-writer',
-    // Flags of the program, such as --input-type, would keep the thread from starting.
-    execArgv: [],
-  });
+  const worker = idleThreads.pop() ?? startThread();
   const { path } = settings;
   const pending = new Map<number, Pending>();
   let bundle: (string | WriterRequest)[] = [];
@@ -78,33 +82,55 @@ export async function startSqliteWriter(
   /** The rows of the appends in the message that is being handled. */
   let appended: (readonly TailRow[])[] = [];
   let failure: MillraceError | undefined;
+  let closing: Promise<void> | undefined;
 
   const fail = (error: MillraceError): void => {
     failure ??= error;
-    for (const { reject } of pending.values()) reject(failure);
+    for (const { reject } of pending.values()) reject(error);
     pending.clear();
   };
 
   const opened = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
   // Under `node --watch`, Node itself sends messages about the modules that the thread imports.
-  worker.on('message', (message: MessageFromWriter | object) => {
+  const onMessage = (message: MessageFromWriter | object): void => {
     if (!('kind' in message)) return;
     if (message.kind === 'replies') settleAll(message);
     else if (message.kind === 'committed') message.replies.forEach(reportCommitted);
     else if (message.kind === 'opened') opened.resolve();
+    else if (message.kind === 'closed') leaveThread();
     else opened.reject(fromFailure(message.failure, path));
-  });
-  worker.once('error', (error) => {
+  };
+  const onError = (error: unknown): void => {
     const crash = new MillraceError('STORE_UNAVAILABLE', 'the writer thread crashed', {
       cause: error,
     });
     opened.reject(crash);
     fail(crash);
-  });
-  worker.once('exit', () => fail(new MillraceError('STORE_CLOSED', 'the event store was closed')));
+  };
+  const closedError = (): MillraceError =>
+    new MillraceError('STORE_CLOSED', 'the event store was closed');
+  const onExit = (): void => {
+    fail(closedError());
+    closed.resolve();
+  };
+  worker.on('message', onMessage).on('error', onError).on('exit', onExit);
+  worker.ref();
+  worker.postMessage({ kind: 'open', settings } satisfies MessageToWriter);
   await opened.promise;
   // An idle store must not keep the process alive; requests in flight must.
   worker.unref();
+
+  function leaveThread(): void {
+    if (idleThreads.length >= idleThreadsMax) {
+      void worker.terminate();
+      return;
+    }
+    worker.off('message', onMessage).off('error', onError).off('exit', onExit);
+    worker.unref();
+    idleThreads.push(worker);
+    onExit();
+  }
 
   function settleAll({
     outcomes,
@@ -225,18 +251,21 @@ export async function startSqliteWriter(
     },
     run: (statements) => call({ operation: 'sql.run', statements }),
     call,
-    async [Symbol.asyncDispose]() {
-      if (failure !== undefined) return;
-      // The thread handles messages in order: all earlier requests are committed first.
-      flush();
-      const exited = new Promise((resolve) => worker.once('exit', resolve));
-      // Nothing may release the thread before it has closed.
-      isReferenced = false;
-      worker.ref();
-      worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
-      await exited;
-    },
+    [Symbol.asyncDispose]: () => (closing ??= close()),
   };
+
+  async function close(): Promise<void> {
+    if (failure !== undefined) return;
+    // The thread handles messages in order: all earlier requests are committed first.
+    flush();
+    // A later request must not reach the next file of the thread.
+    failure = closedError();
+    // Nothing may release the thread before it has closed the file.
+    isReferenced = false;
+    worker.ref();
+    worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
+    await closed.promise;
+  }
 }
 
 function rowsOf(
