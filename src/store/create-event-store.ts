@@ -27,6 +27,7 @@ import type {
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
+import { createPersonalData } from './personal-data.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
@@ -414,6 +415,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       }
       return { forgotten };
     },
+    personalData: createPersonalData(engine.subjectKeys),
 
     async [Symbol.asyncDispose]() {
       if (closed) return;

@@ -46,6 +46,14 @@ export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): strin
   return typeof subject === 'string' && subject !== '' ? subject : undefined;
 }
 
+export function subjectForgotten(subject: string): MillraceError {
+  return new MillraceError(
+    'SUBJECT_FORGOTTEN',
+    `'${subject}' was forgotten: new personal data needs a new subject id`,
+    { details: { subject } },
+  );
+}
+
 export interface SubjectKeys {
   /** The keys of the subjects; a forgotten subject has none, a missing key is created with `create`. */
   get(
@@ -90,11 +98,12 @@ export function unseal(
 ): unknown {
   if (!isSealed(payload)) return payload;
   if (key?.kind === 'key') return JSON.parse(open(payload.$sealed, key.key, event.eventId));
-  const forgottenAtMs = key?.forgottenAtMs ?? 0;
-  const forgotten: Forgotten = {
-    $forgotten: { subject: event.subject, forgottenAt: new Date(forgottenAtMs).toISOString() },
-  };
-  return forgotten;
+  return forgottenValue(event.subject, key);
+}
+
+export function forgottenValue(subject: string, key: SubjectKey | undefined): Forgotten {
+  const forgottenAtMs = key?.kind === 'forgotten' ? key.forgottenAtMs : 0;
+  return { $forgotten: { subject, forgottenAt: new Date(forgottenAtMs).toISOString() } };
 }
 
 export function newSubjectKey(): Uint8Array {
