@@ -41,6 +41,14 @@ export function withoutForgottenPrefix(stream: string): string {
   return stream.startsWith(forgottenPrefix) ? stream.slice(forgottenPrefix.length) : stream;
 }
 
+/** In KurrentDB: the streams of keys. Without $, as above. */
+export const keyStreamPrefix = 'millrace.subjectKeys-';
+
+/** Key streams are never read as events: with the keys, encrypted payloads could be read. */
+export function isKeyStream(stream: string): boolean {
+  return stream.startsWith(keyStreamPrefix) || stream.startsWith(`$$${keyStreamPrefix}`);
+}
+
 export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): string | undefined {
   const subject = envelope.headers?.[subjectHeader];
   return typeof subject === 'string' && subject !== '' ? subject : undefined;
