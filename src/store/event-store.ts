@@ -99,6 +99,8 @@ export type FeedItem =
       readonly kind: 'events';
       readonly events: readonly RecordedEvent[];
       readonly position: Position;
+      /** The memory of the events, as pages count it. Absent: unknown. */
+      readonly bytes?: number;
     }
   /** No match for a while: a reader with a rarely matching filter can resume from here. */
   | { readonly kind: 'checkpoint'; readonly position: Position }

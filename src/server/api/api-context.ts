@@ -54,9 +54,10 @@ export async function checkStreamAccess(
   { principal }: Caller,
 ): Promise<void> {
   const own = principal?.tenant;
-  const isAllowed = stream.startsWith('$') || isKeyStream(stream)
-    ? own === undefined && principal?.scopes.includes('admin') === true
-    : own === undefined || (await ownerOf(stream)) === own;
+  const isAllowed =
+    stream.startsWith('$') || isKeyStream(stream)
+      ? own === undefined && principal?.scopes.includes('admin') === true
+      : own === undefined || (await ownerOf(stream)) === own;
   if (isAllowed) return;
   throw new MillraceError('NOT_ALLOWED', 'these credentials do not allow access to this stream', {
     details: { field: 'stream' },

@@ -14,9 +14,7 @@ export interface BusReader {
   /** When the group has a message to deliver: 0 means now, undefined never. */
   dueAtMs(group: string, nowMs: number): number | undefined;
   /** Remembers which streams match the pattern, and adds new ones. */
-  scanner(
-    pattern: string,
-  ): (range: {
+  scanner(pattern: string): (range: {
     readonly after: number;
     readonly upTo: number;
     readonly limit: number;
