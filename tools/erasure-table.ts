@@ -56,7 +56,10 @@ const sqlTables: readonly ErasureRow[] = [
   { names: ['saga_index', 'trace_events'], how: 'none' },
 ];
 
-const jobNote = 'pass ids to jobs, not personal data; ended jobs are removed by their retention';
+const busNote =
+  'payloads of messages with the header `dataSubject`; other messages are removed by their retention: topics and dead letters after 7 and 30 days';
+const jobNote =
+  'payload, steps, events, result and errors of jobs with the label `dataSubject`; other jobs are removed by the retention of their type';
 
 export const erasureTables = {
   'SQLite: events.db': [
@@ -66,8 +69,8 @@ export const erasureTables = {
     { names: ['outbox_paused', 'outbox_tokens', 'outbox_totals'], how: 'none' },
     {
       names: ['bus_messages'],
-      how: 'expires',
-      note: 'also messages of topics: `retention` of the stream',
+      how: 'encrypted',
+      note: busNote,
     },
     {
       names: [
@@ -80,7 +83,7 @@ export const erasureTables = {
       ],
       how: 'none',
     },
-    { names: ['tasks', 'task_fields'], how: 'expires', note: jobNote },
+    { names: ['tasks', 'task_fields'], how: 'encrypted', note: jobNote },
     {
       names: ['task_dedupes', 'task_modes', 'task_rates', 'task_turns', 'task_workers'],
       how: 'none',
@@ -150,13 +153,13 @@ export const erasureTables = {
     },
   ],
   'Redis: other keys': [
-    { names: ['<root>:… (bus streams)', 'millrace.bus:…'], how: 'expires' },
-    { names: ['jobs of tasks'], how: 'expires', note: jobNote },
+    { names: ['<root>:… (bus streams)', 'millrace.bus:…'], how: 'encrypted', note: busNote },
+    { names: ['jobs of tasks'], how: 'encrypted', note: jobNote },
     { names: ['millrace:breakers'], how: 'none' },
   ],
   'NATS: streams and buckets': [
-    { names: ['millrace-bus', 'millrace-bus-system'], how: 'expires' },
-    { names: ['KV_millrace-tasks'], how: 'expires', note: jobNote },
+    { names: ['millrace-bus', 'millrace-bus-system'], how: 'encrypted', note: busNote },
+    { names: ['KV_millrace-tasks'], how: 'encrypted', note: jobNote },
     { names: ['KV_millrace-leases'], how: 'none' },
   ],
   'Files in .millrace': [
@@ -169,12 +172,12 @@ export const erasureTables = {
     {
       names: ['attachments/…'],
       how: 'expires',
-      note: 'files attached to messages of topics',
+      note: 'files of topics, which belong to no person: deleted 3 hours after the upload, unless `notify.limits.attachmentExpiryMs` says otherwise',
     },
     {
       names: ['archive/…'],
-      how: 'operator',
-      note: 'archived bus and outbox messages: delete the archive of the period, or publish no personal data',
+      how: 'encrypted',
+      note: busNote,
     },
     { names: ['exports, backups'], how: 'operator', note: 'files that an operator wrote' },
   ],

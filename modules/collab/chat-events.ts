@@ -88,7 +88,13 @@ export const postAnswer = defineCommand(
 );
 export const editMessage = defineCommand(
   'chat.edit-message',
-  z.object({ messageId: streamId, by: streamId, content: message }),
+  z.object({
+    messageId: streamId,
+    by: streamId,
+    content: message,
+    /** For messages that are not recent. */
+    authorId: streamId.optional(),
+  }),
 );
 export const deleteMessage = defineCommand(
   'chat.delete-message',

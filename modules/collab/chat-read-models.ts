@@ -9,6 +9,7 @@ import {
   type Found,
   type Page,
 } from 'millrace/projections';
+import { isForgotten } from 'millrace/store';
 import type {
   chatCreated,
   chatTitleChanged,
@@ -102,7 +103,12 @@ export const messageProjection = projection({
         Object.fromEntries(wordsOf(content).map((word) => [wordGroup(chatId, word), revision])),
     },
   }),
-  id: ({ payload }) => (payload as { readonly messageId: string }).messageId,
+  id: ({ payload, headers }) =>
+    String(
+      isForgotten(payload)
+        ? headers?.['messageId']
+        : (payload as { readonly messageId: string }).messageId,
+    ),
   on: {
     'chat.message-posted.v1': (
       _before,
@@ -120,6 +126,7 @@ export const messageProjection = projection({
     ),
     'chat.message-deleted.v1': (_before, _event: Projected<typeof messageDeleted>) => null,
   },
+  onForgotten: () => null,
 });
 
 /** How many messages a search for several words reads for one page. */

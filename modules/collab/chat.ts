@@ -1,5 +1,6 @@
 // The chat aggregate: participants and messages. The state contains the authors of recent
-// messages, because an author may still edit a recent message, but no message text.
+// messages, because an author may still edit a recent message, but no message text. Texts are encrypted with the key of
+// their author.
 
 import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import {
@@ -24,6 +25,8 @@ import {
   recordTags,
   tagsParsed,
 } from './chat-events.ts';
+import { subjectHeader } from 'millrace/store';
+import { userSubject } from './user.ts';
 import { botId, collabLimits, own, type ChatType, type Role } from './fields.ts';
 
 interface RecentMessage {
@@ -91,7 +94,7 @@ export const chat = defineAggregate({
   ],
   initial: none,
   // Version 2 added `sinceMs` of participants.
-  snapshot: { codeVersion: 2 },
+  snapshot: { codeVersion: 2, holdsPersonalData: false },
   evolve: {
     'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
       ...state,
@@ -152,7 +155,7 @@ export const chat = defineAggregate({
       const participant = own(state.participants, userId);
       return participant === undefined ? [] : participantLeft({ userId, role: participant.role });
     },
-    'chat.post-message': ({ messageId, authorId, content }, state, { id, nowMs }) => {
+    'chat.post-message': ({ messageId, authorId, content }, state, { tenant, id, nowMs }) => {
       assertKnown(state, id);
       if (authorId === botId)
         throw new CommandRejected(
@@ -167,27 +170,33 @@ export const chat = defineAggregate({
           `Message ${messageId} of another author already exists.`,
         );
       const message = { messageId, chatId: id, authorId, content, timestamp: at(nowMs) };
-      if (own(state.participants, authorId) !== undefined) return messagePosted(message);
+      const posted = about(tenant, { authorId, messageId }, messagePosted(message));
+      if (own(state.participants, authorId) !== undefined) return posted;
       if (!state.isPublic)
         throw new CommandRejected(
           'not-a-participant',
           `${authorId} is not a participant of chat ${id}.`,
         );
       // The author of a message in a public chat becomes a participant.
-      return [participantJoined({ userId: authorId, role: 'member' }), messagePosted(message)];
+      return [participantJoined({ userId: authorId, role: 'member' }), posted];
     },
-    'chat.record-tags': (tags, state, { id, nowMs }) => {
+    'chat.record-tags': (tags, state, { tenant, id, nowMs }) => {
       assertKnown(state, id);
-      return tagsParsed({ ...tags, chatId: id, timestamp: at(nowMs) });
+      return about(tenant, tags, tagsParsed({ ...tags, chatId: id, timestamp: at(nowMs) }));
     },
     'chat.post-answer': (answer, state, { id, nowMs, nextId }) => {
       assertKnown(state, id);
       const message = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
       return messagePosted({ ...message, ...answer });
     },
-    'chat.edit-message': ({ messageId, by, content }, state, { id, nowMs }) => {
+    'chat.edit-message': (edit, state, { tenant, id, nowMs }) => {
+      const { messageId, by, content } = edit;
       assertMayChange(state, { id, messageId, by, nowMs });
-      return messageEdited({ messageId, chatId: id, content, editedBy: by, timestamp: at(nowMs) });
+      const recent = state.recent.find((each) => each.messageId === messageId);
+      const authorId = recent?.authorId ?? edit.authorId ?? by;
+      const changed = { content, editedBy: by, timestamp: at(nowMs) };
+      const edited = messageEdited({ messageId, chatId: id, ...changed });
+      return about(tenant, { authorId, messageId }, edited);
     },
     'chat.delete-message': ({ messageId, by }, state, { id, nowMs }) => {
       assertMayChange(state, { id, messageId, by, nowMs });
@@ -204,6 +213,15 @@ export const chat = defineAggregate({
     },
   },
 });
+
+/** The text is the author's; the projection of messages needs the id also when the text is erased. */
+function about<Event extends object>(
+  tenant: string,
+  { authorId, messageId }: { readonly authorId: string; readonly messageId: string },
+  event: Event,
+): Event {
+  return { ...event, headers: { [subjectHeader]: userSubject(tenant, authorId), messageId } };
+}
 
 function push(
   { recent }: ChatState,

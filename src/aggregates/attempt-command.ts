@@ -266,7 +266,7 @@ interface EnvelopeContext {
 
 /** Builds an envelope without validation, because the store validates it. Absent fields must stay absent. */
 function toEnvelope<Command extends NewCommand>(
-  { type, payload }: NewEvent,
+  { type, payload, headers: own }: NewEvent,
   { request, identity, correlationId, headers, nowMs }: CommandCall<Command>,
   { index, version, aggregate }: EnvelopeContext,
 ): DomainEventEnvelope {
@@ -284,6 +284,7 @@ function toEnvelope<Command extends NewCommand>(
     ...(user === undefined ? {} : { user }),
     headers: {
       ...headers,
+      ...own,
       ...(subject === undefined ? {} : { [subjectHeader]: subject }),
       [commandHeader]: command.type,
     },

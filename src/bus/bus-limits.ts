@@ -22,6 +22,8 @@ export const busLimits = {
   maxInFlightDefault: 100,
   /** The bytes of leased messages that wait for a handler. */
   waitingBytesMax: 16 * 1_048_576,
+  /** A fetch or a batch of a read ends with the message that reaches this size. */
+  batchBytesMax: 8 * 1_048_576,
   fetchMax: 1_000,
   fetchWaitMsDefault: 5_000,
   delayMsMax: 7 * 86_400_000,

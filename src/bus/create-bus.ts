@@ -5,6 +5,8 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
+import { subjectHeader } from '../store/erasure.ts';
+import type { PersonalData } from '../store/personal-data.ts';
 import type { Bus, BusGroup, GroupDefinition, ReadOptions } from './bus.ts';
 import type { BusEngine, EngineEntry, ReadRequest, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
@@ -27,6 +29,7 @@ import {
   type MemberContext,
 } from './group-member.ts';
 import { createMessageCodec, type PayloadSchemas } from './message-codec.ts';
+import { personalBusEngine } from './personal-messages.ts';
 import { createRequests } from './request-reply.ts';
 import { startConsumer } from './start-consumer.ts';
 
@@ -37,6 +40,8 @@ export interface BusOptions {
   readonly dedupeWindowMs?: number | undefined;
   /** Subject or pattern → the schema of its payloads, checked on publish and on delivery. */
   readonly payloads?: PayloadSchemas | undefined;
+  /** Encrypts messages with the header `dataSubject`: `personalData` of an event store. */
+  readonly personalData?: PersonalData | undefined;
 }
 
 const readBatchMax = 500;
@@ -49,7 +54,8 @@ const readBatchMax = 500;
  *
  * const createMyBus = (engine: BusEngine): Bus => createBus(engine, { dedupeWindowMs: 60_000 });
  */
-export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
+export function createBus(stored: BusEngine, options: BusOptions = {}): Bus {
+  const engine = personalBusEngine(stored, options.personalData);
   const { clock = systemClock } = options;
   const { capabilities } = engine;
   const observer = safeObserver(options.observer ?? silentObserver);
@@ -77,7 +83,7 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     codec,
     clock,
     observer,
-    async reply({ id, replyTo, correlationId, tenant, trace }, payload) {
+    async reply({ id, replyTo, headers, correlationId, tenant, trace }, payload) {
       if (replyTo === undefined) {
         throw invalid('replyTo', 'is missing: this message is not a request');
       }
@@ -90,6 +96,8 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
         correlationId,
         tenant,
         trace,
+        // The reply to a request about a person is about this person.
+        headers: subjectIn(headers),
       });
     },
   };
@@ -129,16 +137,21 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
   async function open(
     pattern: string,
     request: Omit<ReadRequest, 'batchMax'>,
+    from: BusEngine = engine,
   ): Promise<AsyncIterable<readonly StoredEntry[]>> {
     failIfClosed();
     validatePattern(pattern);
     checkStart('from', request.from, { subject: pattern, capabilities });
-    return engine.read(pattern, { ...request, batchMax: readBatchMax });
+    return from.read(pattern, { ...request, batchMax: readBatchMax });
   }
 
-  async function* stored(pattern: string, { from = 'start', signal }: ReadOptions) {
+  async function* existing(
+    pattern: string,
+    { from = 'start', signal }: ReadOptions,
+    reader: BusEngine,
+  ) {
     const request = { from, isLive: false, signal: signalOf(signal) };
-    for await (const batch of await open(pattern, request)) yield* batch;
+    for await (const batch of await open(pattern, request, reader)) yield* batch;
   }
 
   function decode(entry: StoredEntry): BusMessage | undefined {
@@ -225,13 +238,15 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
       };
     },
     async *read(pattern, readOptions = {}) {
-      for await (const entry of stored(pattern, readOptions)) {
+      for await (const entry of existing(pattern, readOptions, engine)) {
         const message = decode(entry);
         if (message !== undefined) yield message;
       }
     },
     async *readStored(pattern, readOptions = {}) {
-      for await (const { subject, sequence, storedAtMs, data } of stored(pattern, readOptions)) {
+      // An archive contains encrypted payloads.
+      for await (const entry of existing(pattern, readOptions, stored)) {
+        const { subject, sequence, storedAtMs, data } = entry;
         yield { subject, sequence, storedAt: new Date(storedAtMs), data };
       }
     },
@@ -310,6 +325,11 @@ export function createBus(engine: BusEngine, options: BusOptions = {}): Bus {
     },
   };
   return bus;
+}
+
+function subjectIn(headers: BusMessage['headers']): BusMessage['headers'] | undefined {
+  const subject = headers[subjectHeader];
+  return subject === undefined ? undefined : { [subjectHeader]: subject };
 }
 
 function streamHeld(subject: string, groups: readonly string[]): MillraceError {

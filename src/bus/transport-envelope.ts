@@ -102,7 +102,12 @@ export function encodeTransportEnvelope(envelope: TransportEnvelope): Uint8Array
   if (problem !== undefined) throw problem;
   // Not a Buffer: posting it to another thread would copy the whole pool it is part of.
   const bytes = encoder.encode(JSON.stringify(envelope));
-  if (bytes.length <= limits.messageBytesMax) return bytes;
+  checkMessageSize(bytes);
+  return bytes;
+}
+
+export function checkMessageSize(bytes: Uint8Array): void {
+  if (bytes.length <= limits.messageBytesMax) return;
   throw new MillraceError(
     'PAYLOAD_TOO_LARGE',
     `the message has ${bytes.length} bytes including its envelope; the limit is ${limits.messageBytesMax}. Store the content elsewhere and send a reference`,

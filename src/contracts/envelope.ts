@@ -138,6 +138,8 @@ export function validateEnvelope(value: unknown): DomainEventEnvelope {
 export interface NewEvent<Type extends string = string, Payload = unknown> {
   readonly type: Type;
   readonly payload: Payload;
+  /** In addition to the headers of the command; with `dataSubject`, only this event is about that person. */
+  readonly headers?: DomainEventEnvelope['headers'];
 }
 
 export interface EnvelopeContext {

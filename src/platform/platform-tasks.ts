@@ -41,9 +41,10 @@ export interface PlatformTasksOptions {
 }
 
 export function tasksOver(
-  engines: Pick<PlatformEngines, 'roles' | 'taskBus' | 'tasks'>,
+  engines: Pick<PlatformEngines, 'roles' | 'store' | 'taskBus' | 'tasks'>,
   options: PlatformTasksOptions,
 ): PlatformTasks {
+  const { personalData } = engines.store;
   const { clock, observer, definitions, typesFile, drainMs, leaseMs } = options;
   const opened = new AsyncDisposableStack();
   const bus = engines.taskBus;
@@ -61,7 +62,9 @@ export function tasksOver(
   const tasks = once(async () => {
     const written = typesFile === undefined ? [] : await loadTaskTypes(typesFile);
     const types = complete(written);
-    const created = opened.use(createTasks(await engines.tasks(), { types, clock, observer }));
+    const created = opened.use(
+      createTasks(await engines.tasks(), { types, clock, observer, personalData }),
+    );
     isOpen = true;
     if (typesFile !== undefined) opened.use(watchTaskTypes(created, typesFile, { complete }));
     return created;

@@ -25,8 +25,9 @@ import type {
   StreamMetadata,
 } from './event-store.ts';
 import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
-import { toPageBound } from './page-bound.ts';
+import { rowsBytes, toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
+import { createPersonalData } from './personal-data.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
@@ -303,7 +304,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             assertOpen();
             const query = { direction: 'forwards', after: from, filter: rowFilter } as const;
             const page = await engine.readAll({ ...query, ...bound, isLive, signal: readSignal });
-            return { events: await decode(page.rows), considered: page.considered, end: page.end };
+            const { rows, considered, end } = page;
+            return { events: await decode(rows), bytes: rowsBytes(rows), considered, end };
           },
           whenMore,
         },
@@ -342,7 +344,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             // Update last, so a failed read is retried from the same revision.
             from = (rows.at(-1)?.revision ?? from - 1) + 1;
             const last = rows.at(-1)?.sequence ?? considered;
-            return { events, considered: end ? Math.max(last, head) : last, end };
+            const bytes = rowsBytes(rows);
+            return { events, bytes, considered: end ? Math.max(last, head) : last, end };
           },
           whenMore,
         },
@@ -414,6 +417,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       }
       return { forgotten };
     },
+    personalData: createPersonalData(engine.subjectKeys),
 
     async [Symbol.asyncDispose]() {
       if (closed) return;

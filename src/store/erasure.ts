@@ -41,9 +41,25 @@ export function withoutForgottenPrefix(stream: string): string {
   return stream.startsWith(forgottenPrefix) ? stream.slice(forgottenPrefix.length) : stream;
 }
 
+/** In KurrentDB: the streams of keys. Without $, as above. */
+export const keyStreamPrefix = 'millrace.subjectKeys-';
+
+/** Key streams are never read as events: with the keys, encrypted payloads could be read. */
+export function isKeyStream(stream: string): boolean {
+  return stream.startsWith(keyStreamPrefix) || stream.startsWith(`$$${keyStreamPrefix}`);
+}
+
 export function subjectOf(envelope: Pick<DomainEventEnvelope, 'headers'>): string | undefined {
   const subject = envelope.headers?.[subjectHeader];
   return typeof subject === 'string' && subject !== '' ? subject : undefined;
+}
+
+export function subjectForgotten(subject: string): MillraceError {
+  return new MillraceError(
+    'SUBJECT_FORGOTTEN',
+    `'${subject}' was forgotten: new personal data needs a new subject id`,
+    { details: { subject } },
+  );
 }
 
 export interface SubjectKeys {
@@ -90,11 +106,12 @@ export function unseal(
 ): unknown {
   if (!isSealed(payload)) return payload;
   if (key?.kind === 'key') return JSON.parse(open(payload.$sealed, key.key, event.eventId));
-  const forgottenAtMs = key?.forgottenAtMs ?? 0;
-  const forgotten: Forgotten = {
-    $forgotten: { subject: event.subject, forgottenAt: new Date(forgottenAtMs).toISOString() },
-  };
-  return forgotten;
+  return forgottenValue(event.subject, key);
+}
+
+export function forgottenValue(subject: string, key: SubjectKey | undefined): Forgotten {
+  const forgottenAtMs = key?.kind === 'forgotten' ? key.forgottenAtMs : 0;
+  return { $forgotten: { subject, forgottenAt: new Date(forgottenAtMs).toISOString() } };
 }
 
 export function newSubjectKey(): Uint8Array {

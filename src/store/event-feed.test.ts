@@ -230,7 +230,7 @@ function page(
     meta: '{}',
   });
   assert.equal(recorded.position, toPosition(considered));
-  return { events: events === 0 ? [] : [recorded], considered, end };
+  return { bytes: 0, events: events === 0 ? [] : [recorded], considered, end };
 }
 
 function start(source: FeedSource, options: Partial<FeedOptions> = {}) {

@@ -56,6 +56,7 @@ export function createEventReader(options: ReadOptions, source: PageSource): Eve
 /** One page of a feed; all sequences up to `considered` were checked against the filter. */
 interface FeedPage {
   readonly events: readonly RecordedEvent[];
+  readonly bytes: number;
   readonly considered: number;
   readonly end: boolean;
 }
@@ -120,7 +121,8 @@ export async function* eventFeed(
       }
       if (page.events.length > 0) {
         reported = after;
-        yield { kind: 'events', events: page.events, position: toPosition(after) };
+        const { events, bytes } = page;
+        yield { kind: 'events', events, bytes, position: toPosition(after) };
       } else if (after - reported >= options.checkpointEvery) {
         reported = after;
         yield { kind: 'checkpoint', position: toPosition(after) };

@@ -3,6 +3,7 @@
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision } from './expected-revision.ts';
+import type { PersonalData } from './personal-data.ts';
 import type { Position } from './position.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 import type { ScavengeProgress, StoreCapabilities } from './store-engine.ts';
@@ -98,6 +99,8 @@ export type FeedItem =
       readonly kind: 'events';
       readonly events: readonly RecordedEvent[];
       readonly position: Position;
+      /** The memory of the events, as pages count it. Absent: unknown. */
+      readonly bytes?: number;
     }
   /** No match for a while: a reader with a rarely matching filter can resume from here. */
   | { readonly kind: 'checkpoint'; readonly position: Position }
@@ -178,4 +181,6 @@ export interface EventStore extends AsyncDisposable {
 
   /** Destroys the subject's key: payloads encrypted with it are read as forgotten. */
   forget(subject: string): Promise<{ readonly forgotten: boolean }>;
+  /** For copies of personal data in messages and jobs: pass it to the bus and to `createTasks`. */
+  readonly personalData: PersonalData;
 }

@@ -1,4 +1,5 @@
 export { createEventStore, type EventStoreOptions } from './create-event-store.ts';
+export type { PersonalData } from './personal-data.ts';
 export { isForgotten, subjectHeader, type Forgotten } from './erasure.ts';
 export { filterLimits, type EventFilter } from './event-filter.ts';
 export type {

@@ -20,6 +20,10 @@ export function rowBytes({ payload, meta }: Pick<StoredRow, 'payload' | 'meta'>)
   return 2 * (payload.length + meta.length);
 }
 
+export function rowsBytes(rows: readonly Pick<StoredRow, 'payload' | 'meta'>[]): number {
+  return rows.reduce((sum, row) => sum + rowBytes(row), 0);
+}
+
 /**
  * Returns a function that takes the rows of a page one by one, and returns true for the last one; for engines.
  *

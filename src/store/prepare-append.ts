@@ -9,7 +9,7 @@ import {
 } from '../contracts/json-payload.ts';
 import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { seal, subjectHeader, subjectOf } from './erasure.ts';
+import { seal, subjectForgotten, subjectHeader, subjectOf } from './erasure.ts';
 import { encodeMeta } from './event-meta.ts';
 import type { StreamAppend } from './event-store.ts';
 import type { SubjectKeys } from './erasure.ts';
@@ -201,12 +201,7 @@ async function keysFor(
 ): ReturnType<SubjectKeys['get']> {
   const keys = await subjectKeys.get([...subjects], { create: true });
   for (const [subject, key] of keys) {
-    if (key.kind === 'key') continue;
-    throw new MillraceError(
-      'SUBJECT_FORGOTTEN',
-      `'${subject}' was forgotten: new personal data needs a new subject id`,
-      { details: { subject } },
-    );
+    if (key.kind !== 'key') throw subjectForgotten(subject);
   }
   return keys;
 }

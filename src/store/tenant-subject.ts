@@ -4,16 +4,21 @@ import type { DomainEventEnvelope } from '../contracts/envelope.ts';
 import { subjectHeader, subjectOf } from './erasure.ts';
 
 /**
- * The envelope of a caller that is bound to a tenant. A subject that does not name the tenant before its last part
+ * The subject of a caller that is bound to a tenant. A subject that does not name the tenant before its last part
  * (`notify:customer:core:c-1`) becomes `core:<subject>`: otherwise the caller could learn that a person of another
  * tenant was erased, and lose its own data with that person.
  */
+export function tenantSubject(subject: string, tenant: string | undefined): string {
+  if (tenant === undefined || subject.split(':').slice(0, -1).includes(tenant)) return subject;
+  return `${tenant}:${subject}`;
+}
+
 export function withTenantSubject(
   event: DomainEventEnvelope,
   tenant: string | undefined,
 ): DomainEventEnvelope {
   const subject = subjectOf(event);
   if (subject === undefined || tenant === undefined) return event;
-  if (subject.split(':').slice(0, -1).includes(tenant)) return event;
-  return { ...event, headers: { ...event.headers, [subjectHeader]: `${tenant}:${subject}` } };
+  const headers = { ...event.headers, [subjectHeader]: tenantSubject(subject, tenant) };
+  return { ...event, headers };
 }

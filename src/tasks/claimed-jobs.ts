@@ -2,6 +2,7 @@
 // changes the record: a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import { checkName, encodeValue, invalid, refOf, stale, checkInteger } from './rules/check-task.ts';
 import {
   decideCancelled,
@@ -20,7 +21,7 @@ import {
 import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { ChangeBatcher } from './task-changes.ts';
-import { isTerminal, neverMs, type StoredTask } from './task-job.ts';
+import { isTerminal, neverMs, subjectOfJob, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
 import { endedChildren, type TaskChanges } from './task-changes.ts';
@@ -106,7 +107,8 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       const { head, fields, signals } = decided;
       const guard = { fence: token.fence, revision: known?.head.revision };
       const stays = { before: task.head, after };
-      const change = { id, type, guard, head, fields, signals, claimed: stays };
+      const subject = subjectOfJob(task.head);
+      const change = { id, type, guard, head, fields, signals, subject, claimed: stays };
       const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
@@ -217,18 +219,21 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       checkInteger('tasks', tasks.length, { min: 0, max: limits.childrenMax });
       const parent = await taskOf(token);
       const { id: parentId, tenant } = parent.head;
+      const subject = subjectOfJob(parent.head);
       const enqueued = await context.enqueueMany(
         tasks.map((task, at) => ({
           ...task,
           // A child always belongs to the tenant of its parent.
           tenant: tenant === '' ? undefined : tenant,
+          labels:
+            subject === undefined ? task.labels : { [subjectHeader]: subject, ...task.labels },
           key: `${parentId}/${name}/${at}`,
           dedupeWindowMs: 0,
           parentId,
         })),
       );
       const ids = enqueued.map(({ id }) => id);
-      const ended = await endedChildren(engine, ids);
+      const ended = await endedChildren(engine, ids, subject);
       if (ended !== undefined) {
         const step = { name, kind: 'children', result: ended } as const;
         await write(token, (task, decide) => decideStepFinish(task, step, decide));

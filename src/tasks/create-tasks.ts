@@ -7,6 +7,7 @@ import { createIds } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
+import type { PersonalData } from '../store/personal-data.ts';
 import {
   checkName,
   checkWorker,
@@ -15,13 +16,15 @@ import {
   toFilter,
   checkInteger,
 } from './rules/check-task.ts';
-import { decideCancel } from './rules/decide-end.ts';
+import { decideCancel, decideErased } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createClaimedJobs, createClaimedJobCalls } from './claimed-jobs.ts';
+import { isErased, personalJobs } from './personal-jobs.ts';
+import type { StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { timelineOf, toTask } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
@@ -46,6 +49,8 @@ export interface TasksOptions {
   readonly observer?: Observer | undefined;
   /** Root of the subjects. Default: `gbe`. */
   readonly root?: string | undefined;
+  /** Encrypts jobs with the label `dataSubject`: `personalData` of an event store. */
+  readonly personalData?: PersonalData | undefined;
 }
 
 /**
@@ -57,8 +62,10 @@ export interface TasksOptions {
  * await using tasks = createTasks(memoryTaskEngine(), { types: [taskType('email-send', { workers: 4 })] });
  * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
  */
-export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tasks {
+export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tasks {
   const { clock = systemClock } = options;
+  const personal = personalJobs(stored, options.personalData);
+  const { engine } = personal;
   const observer = safeObserver(options.observer ?? silentObserver);
   const ids = createIds({ clock });
   const subjects: Subjects<string> = createSubjects<string>({ root: options.root });
@@ -88,8 +95,10 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
     checkInteger('tasks', tasks.length, { min: 0, max: limits.enqueueMax });
     failIfClosed();
     const nowMs = clock.now();
-    const entries = tasks.map((task) =>
-      prepareTask(task, { type: types.configured(task.type), ids, nowMs, signals }),
+    const entries = await personal.seal(
+      tasks.map((task) =>
+        prepareTask(task, { type: types.configured(task.type), ids, nowMs, signals }),
+      ),
     );
     const outcomes = await Promise.all(entries.map((entry) => enqueues.add(entry)));
     return entries.map(({ head }, at): Enqueued => {
@@ -154,13 +163,25 @@ export function createTasks(engine: TaskEngine, options: TasksOptions = {}): Tas
           { ...request, nowMs: clock.now() },
           { waitMs, isBusy: claimOptions.isBusy ?? false, signal: orClosing(claimOptions.signal) },
         );
-    return claimed.map((task) => {
+    const erased = claimed.filter(isErased);
+    await Promise.all(erased.map(endErased));
+    const readable = erased.length === 0 ? claimed : claimed.filter((task) => !isErased(task));
+    return readable.map((task) => {
       claimedJobs.remember(task);
       const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
       const lateMs = Math.max(0, claimedAtMs - dueAtMs);
       observer.record?.('task_start_delay_ms', lateMs, { type });
       return { token: { id, fence }, task: toTask(task) };
     });
+  }
+
+  /** If it fails, the job is lost with this claim, and the next claim ends it. */
+  async function endErased(task: StoredTask): Promise<void> {
+    try {
+      await change(task, decideErased);
+    } catch (err) {
+      observer.log?.warn({ taskId: task.head.id, err }, 'job of a forgotten person was not ended');
+    }
   }
 
   async function heartbeat(request: HeartbeatRequest): Promise<readonly ClaimState[]> {

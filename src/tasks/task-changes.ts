@@ -10,7 +10,7 @@ import { refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';
 import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
-import { isTerminal, type StoredTask } from './task-job.ts';
+import { isTerminal, subjectOfJob, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
 import type { ChildOutcome } from './tasks.ts';
@@ -66,7 +66,8 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     if (decided === undefined) return false;
     const { head, fields, signals } = decided;
     const guard = { revision };
-    const outcome = await changeBatcher.change({ id, type, guard, head, fields, signals });
+    const subject = subjectOfJob(task.head);
+    const outcome = await changeBatcher.change({ id, type, guard, head, fields, signals, subject });
     if (outcome.kind === 'stale') return false;
     const state = head.state ?? task.head.state;
     if (state !== 'running') context.evict(id);
@@ -162,10 +163,14 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
   return { load, change, changeNow, afterEnd, wakeParent, whenEnded };
 }
 
-/** Undefined: at least one has not ended. A child without a record ended so long ago that it was removed. */
+/**
+ * Undefined: at least one has not ended. A child without a record ended so long ago that it was removed. `subject`: the
+ * person that the parent is about; what a child has about another person is not copied to the parent.
+ */
 export async function endedChildren(
   engine: TaskEngine,
   ids: readonly string[],
+  subject?: string,
 ): Promise<readonly ChildOutcome[] | undefined> {
   const refs = ids.map(refOf);
   const heads = await engine.heads(refs);
@@ -176,6 +181,11 @@ export async function endedChildren(
     const state = task?.head.state;
     if (task === undefined || state === undefined || !isTerminal(state)) {
       return { id, state: 'failed', error: { message: 'the record of the child was removed' } };
+    }
+    const childSubject = subjectOfJob(task.head);
+    if (childSubject !== undefined && childSubject !== subject) {
+      const hidden = { message: 'the child is about a person: see its record' };
+      return { id, state, error: state === 'completed' ? undefined : hidden };
     }
     const { result, error } = runOf(task);
     return { id, state, result, error: state === 'completed' ? undefined : error };

@@ -80,6 +80,8 @@ export interface TaskChange extends TaskRef {
   /** Set, or removed (`null`); other fields stay. */
   readonly fields: Readonly<Record<string, string | null>>;
   readonly signals: readonly TaskSignal[];
+  /** The person that the job is about: `fields` are encrypted before the engine gets them. */
+  readonly subject?: string | undefined;
   /**
    * Given by the worker that claimed the job: the job before and after the change. If its revision is unchanged, an
    * engine may write the whole job; otherwise it applies `head` and `fields`.

@@ -1,5 +1,7 @@
 // A job as engines store it: a head that engines query by, and named JSON strings that are opaque to them.
 
+import { subjectHeader } from '../store/erasure.ts';
+
 /**
  * `scheduled`, `queued` and `waiting` may be claimed when due; a worker holds a `running` job; the other three are
  * terminal.
@@ -71,6 +73,12 @@ export interface TaskHead extends TaskRef {
  * `step:<name>` and `event:<name>` are separate fields, so that a step does not rewrite the whole job.
  */
 export type TaskFields = Readonly<Record<string, string>>;
+
+/** The person that the job is about, by its label `dataSubject`. Undefined: the job is not about a person. */
+export function subjectOfJob({ labels }: Pick<TaskHead, 'labels'>): string | undefined {
+  const prefix = `${subjectHeader}=`;
+  return labels.find((label) => label.startsWith(prefix))?.slice(prefix.length);
+}
 
 export interface StoredTask {
   readonly head: TaskHead;

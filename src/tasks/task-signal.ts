@@ -4,7 +4,7 @@
 import { subjects as defaultSubjects, type Subjects } from '../contracts/subjects.ts';
 import { idFromKey } from '../foundation/ids.ts';
 import type { TraceContext } from '../foundation/observer.ts';
-import type { TaskHead, TaskRef } from './task-job.ts';
+import { subjectOfJob, type TaskHead, type TaskRef } from './task-job.ts';
 
 type TaskStream = 'queue' | 'progress' | 'terminal';
 
@@ -45,6 +45,11 @@ export interface SignalMaker {
     id: string,
     payload: Readonly<Record<string, unknown>>,
   ) => TaskSignal;
+}
+
+/** Signals are not encrypted: those of a job about a person have no texts of its handler. */
+function withoutTexts(head: TaskHead): Readonly<Record<string, undefined>> {
+  return subjectOfJob(head) === undefined ? {} : { error: undefined, message: undefined };
 }
 
 let lastMs = Number.NaN;
@@ -100,14 +105,14 @@ export function createSignals(subjects: Subjects<string> = defaultSubjects): Sig
           state: head.state,
           failures: head.failures,
           endedAt: isoOf(head.endedAtMs),
-          error,
+          error: subjectOfJob(head) === undefined ? error : undefined,
         },
       }),
     progressed: (head, origin, what) =>
       signal(head, origin, {
         subject: subjectOf(head, 'progress'),
         id: `p:${idFromKey(`${head.id}|${head.fence}|${JSON.stringify(what)}`)}`,
-        payload: { taskId: head.id, type: head.type, ...what },
+        payload: { taskId: head.id, type: head.type, ...what, ...withoutTexts(head) },
       }),
     control: (action, id, payload) => ({
       subject: subjects.tasks.control[action],

@@ -3,15 +3,25 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { collab } from '../../modules/collab/index.ts';
+import { createChat, postMessage } from '../../modules/collab/chat-events.ts';
+import { messageProjection } from '../../modules/collab/chat-read-models.ts';
 import { ensureUser, userProjection, userSubject } from '../../modules/collab/user.ts';
+import { createWorkspace } from '../../modules/collab/workspace-events.ts';
+import { archiveStream } from '../../src/bus/archive.ts';
+import { fileColdStorage } from '../../src/bus/file-cold-storage.ts';
 import { Terminal } from '../../src/foundation/handler-outcome.ts';
 import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
 import { defineModule } from '../../src/platform/modules/platform-module.ts';
 import { projection, readModel } from '../../src/projections/index.ts';
+import { task } from '../../src/tasks/task-definition.ts';
+import { fakeClock } from '../../src/testing/fake-clock.ts';
+import { fileAttachments } from '../../src/topics/file-attachments.ts';
+import { notifyLimits } from '../../src/topics/visitor-limits.ts';
 import { subscription } from '../../src/subscriptions/subscription.ts';
 import { eventually } from '../../src/testing/assertions.ts';
 import { newEvent } from '../../src/testing/conformance/store/fixture.ts';
@@ -63,6 +73,13 @@ const crm = defineModule({
     },
   })),
   destinations: { post: async () => undefined },
+  tasks: [
+    task('contact-mail', async (ctx) => {
+      const found = await ctx.step('look', async () => ({ found: ctx.payload }));
+      await ctx.waitForEvent('reply');
+      return found;
+    }),
+  ],
 });
 
 function filesOf(folder: string): string[] {
@@ -71,9 +88,14 @@ function filesOf(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
+/** The segments of an archive are compressed. */
+function unpacked(bytes: Buffer): Buffer {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
+}
+
 function filesWith(folder: string, bytes: string | Uint8Array): string[] {
   return filesOf(folder)
-    .filter((file) => readFileSync(file).includes(bytes))
+    .filter((file) => unpacked(readFileSync(file)).includes(bytes))
     .map((file) => basename(file));
 }
 
@@ -101,6 +123,70 @@ async function writePersonalData(platform: Platform): Promise<void> {
   await eventually(async () => (await subscriptions.deadLetters.count({})) === 1);
 }
 
+/** A chat message of the user, whose text a tag makes the parser repeat. */
+async function writeChat(platform: Platform): Promise<void> {
+  const send = async (id: string, command: Parameters<Platform['handle']>[0]['command']) =>
+    platform.handle({ tenant: 'core', id, command, user: { id: 'user-1' } });
+  const by = { createdBy: 'user-1' };
+  await send('w-1', createWorkspace({ name: 'Mill', ...by, username: 'user-1' }));
+  const chat = { type: 'task', title: 'Plan', workspaceId: 'w-1', isPublic: true } as const;
+  await send('chat-1', createChat({ ...chat, ...by, participants: [] }));
+  const content = `my name is ${marker}\n#priority High`;
+  await send('chat-1', postMessage({ messageId: 'm-1', authorId: 'user-1', content }));
+  await eventually(async () => {
+    const [message] = await messagesOf(platform);
+    return message?.document !== null && message !== undefined;
+  });
+  await eventually(async () => {
+    const page = await Array.fromAsync(
+      platform.engines.store.readAll({ filter: { types: ['chat.tags-parsed.v1'] } }),
+    );
+    return page.length === 1;
+  });
+}
+
+const messagesOf = (platform: Platform) =>
+  platform.engines.readModels.load(messageProjection.readModel, [{ tenant: 'core', id: 'm-1' }]);
+
+/** A job with a step result, and a message that is archived, dead-lettered and still in its stream. */
+async function writeCopies(platform: Platform, folder: string): Promise<string> {
+  const about = { dataSubject: 'zelda' };
+  const payload = { name: marker };
+  const tasks = await platform.tasks();
+  const { id } = await tasks.enqueue({ type: 'contact-mail', payload, labels: about });
+  await eventually(async () => (await tasks.get(id))?.state === 'waiting');
+  const bus = await platform.engines.bus();
+  const subject = 'crm.contacts.added';
+  const group = await bus.group({ group: 'mails', subject });
+  await bus.publish({ subject, payload, headers: about });
+  const [message] = await group.fetch({ waitMs: 0 });
+  await message?.term(`cannot mail ${marker}`);
+  const before = new Date(Date.now() + 60_000);
+  await archiveStream(bus, fileColdStorage(join(folder, 'archive')), subject, { before });
+  await bus.publish({ subject, payload, headers: about });
+  const names = await Array.fromAsync(bus.read(subject), (each) => each.payload);
+  assert.deepEqual(names, [payload]);
+  assert.equal((await bus.deadLetters('mails')).length, 1);
+  assert.deepEqual((await tasks.get(id))?.steps[0]?.result, { found: payload });
+  return id;
+}
+
+/** Files of topics are not linked to a person: they are deleted when they expire. */
+async function writeAttachment(folder: string): Promise<() => Promise<number>> {
+  const clock = fakeClock();
+  const attachments = fileAttachments(join(folder, 'attachments'), clock);
+  const expiresAtMs = clock.now() + notifyLimits.attachmentExpiryMs;
+  const facts = { name: `${marker}.txt`, type: 'text/plain', owner: 'any', expiresAtMs };
+  const content = (async function* () {
+    yield Buffer.from(marker);
+  })();
+  await attachments.write('AAAAAAAAAAAA', content, { facts, bytesMax: 1_000 });
+  return async () => {
+    await clock.advance(notifyLimits.attachmentExpiryMs);
+    return attachments.sweep();
+  };
+}
+
 test('after forget, no file contains the data or the key of the person', async () => {
   const root = mkdtempSync(join(tmpdir(), 'millrace-forensics-'));
   const folder = join(root, '.millrace');
@@ -111,8 +197,12 @@ test('after forget, no file contains the data or the key of the person', async (
       await using platform = await createPlatform({ engines, modules: [collab(), crm] });
       await platform.start();
       await writePersonalData(platform);
+      await writeChat(platform);
+      const job = await writeCopies(platform, folder);
+      const expire = await writeAttachment(folder);
       keys = keysIn(folder);
       assert.equal(keys.length, 2);
+      const tasks = await platform.tasks();
       assert.notDeepEqual(filesWith(folder, marker), []);
       const { store, readModels, outbox } = platform.engines;
       assert.ok(outbox !== undefined);
@@ -131,10 +221,21 @@ test('after forget, no file contains the data or the key of the person', async (
         readModels.load(userProjection.readModel, [{ tenant: 'core', id: 'user-1' }]),
       ]);
       assert.deepEqual([contact[0]?.document, user[0]?.document], [null, null]);
+      await platform.waitFor(messageProjection, head);
+      assert.equal((await messagesOf(platform))[0]?.document, null);
+      const bus = await platform.engines.bus();
+      assert.deepEqual(await Array.fromAsync(bus.read('crm.contacts.added')), []);
+      assert.deepEqual(await bus.deadLetters('mails'), []);
+      await tasks.sendEvent(job, { name: 'reply' });
+      await eventually(async () => (await tasks.get(job))?.state === 'failed');
+      assert.doesNotMatch(JSON.stringify(await tasks.get(job)), /Zelda/);
+      assert.equal(await expire(), 1);
       await eventually(async () => filesWith(folder, marker).length === 0);
       const known = classified('Files in .millrace');
       for (const file of filesOf(folder)) {
-        assert.ok(known.includes(basename(file).replace(/-(wal|shm)$/, '')), file);
+        const [first = ''] = relative(folder, file).split(sep);
+        const name = first === basename(file) ? first.replace(/-(wal|shm)$/, '') : `${first}/…`;
+        assert.ok(known.includes(name), file);
       }
     }
     for (const bytes of [marker, ...keys]) assert.deepEqual(filesWith(folder, bytes), []);

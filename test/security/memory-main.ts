@@ -17,6 +17,17 @@ export interface MemoryServer {
   readonly tokens: Readonly<Record<'append' | 'other' | 'read', string>>;
 }
 
+/** Asks the child to publish large messages to its bus, and to fetch and read as many as it gets. */
+export interface BusOrder {
+  readonly messages: number;
+}
+
+export interface BusUse {
+  readonly kind: 'bus';
+  readonly fetched: number;
+  readonly read: number;
+}
+
 /** The highest values since the start. */
 export interface MemoryUse {
   readonly kind: 'memory';
@@ -40,10 +51,27 @@ const measure = (): void => {
   heapMax = Math.max(heapMax, heapUsed);
 };
 setInterval(measure, 20).unref();
-process.on('message', () => {
+process.on('message', (order: BusOrder | 'memory') => {
+  if (order !== 'memory') {
+    void useBus(order.messages).then(tellParent);
+    return;
+  }
   measure();
   tellParent({ kind: 'memory', rssMax, heapMax } satisfies MemoryUse);
 });
+
+async function useBus(messages: number): Promise<BusUse> {
+  const bus = await platform.engines.bus();
+  const subject = 'shop.orders.placed';
+  const group = await bus.group({ group: 'readers', subject });
+  const text = 'x'.repeat(900_000);
+  for (let at = 0; at < messages; at += 1) await bus.publish({ subject, payload: { at, text } });
+  const fetched = await group.fetch({ limit: 1_000, waitMs: 0 });
+  let read = 0;
+  for await (const message of bus.read(subject)) read += message.subject === subject ? 1 : 0;
+  measure();
+  return { kind: 'bus', fetched: fetched.length, read };
+}
 tellParent({
   kind: 'serving',
   url: api.url,

@@ -11,7 +11,7 @@ import { loadProtocol } from '../../src/server/kurrent/protocol/load-protocol.ts
 import { batchRequest, batchResponse } from '../../src/server/kurrent/protocol/streams-messages.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { createWorkspace, soakMinutes } from '../store/rig.ts';
-import type { MemoryInput, MemoryServer, MemoryUse } from './memory-main.ts';
+import type { BusOrder, BusUse, MemoryInput, MemoryServer, MemoryUse } from './memory-main.ts';
 
 const isLong = soakMinutes > 0;
 const counts = {
@@ -21,6 +21,8 @@ const counts = {
   calls: isLong ? 40 : 2,
   batchesPerCall: isLong ? 60 : 18,
   pages: isLong ? 60 : 8,
+  /** Messages of 0.9 MB. */
+  messages: isLong ? 1_000 : 24,
 };
 const mebibyte = 1_048_576;
 const heapBytes = 512 * mebibyte;
@@ -55,7 +57,17 @@ test('unread responses, open batches and large pages stay within the memory of a
   const pages = await Promise.all(Array.from({ length: counts.pages }, () => readPage(server)));
   assert.ok(pages.every((items) => items > 0));
   await assertServing(server, child, 'large pages');
+
+  const { fetched, read } = await useBus(child);
+  assert.ok(fetched < 18, `${fetched} messages in one fetch`);
+  assert.equal(read, counts.messages);
+  await assertServing(server, child, 'large messages');
 });
+
+async function useBus(child: Child): Promise<BusUse> {
+  child.send({ messages: counts.messages } satisfies BusOrder);
+  return child.message((message): message is BusUse => (message as BusUse).kind === 'bus');
+}
 
 async function appendLarge({ url, tokens }: MemoryServer): Promise<void> {
   const body = JSON.stringify({ events: [{ type: 'order.placed.v1', payload: large }] });

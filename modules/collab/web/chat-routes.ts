@@ -231,7 +231,12 @@ function messageRoutes(
         const message = await reach.message(me, messageId, rule);
         await send({
           id: message.chatId,
-          command: editMessage({ messageId, by: me.userId, content: body.content }),
+          command: editMessage({
+            messageId,
+            by: me.userId,
+            content: body.content,
+            authorId: message.authorId,
+          }),
           visibleIn: messageProjection,
         });
         const edited = await documents.fresh(messageProjection, me.tenant, messageId);

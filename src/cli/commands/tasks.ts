@@ -2,6 +2,7 @@
 
 import type { Bus } from '../../bus/bus.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { lazyPersonalData } from '../../store/personal-data.ts';
 import { taskStates } from '../../tasks/task-job.ts';
 import type { Task } from '../../tasks/task-record.ts';
 import type { TaskType } from '../../tasks/task-type.ts';
@@ -269,7 +270,10 @@ export async function openFolderTasks(
   const opened = new AsyncDisposableStack();
   opened.use(engines);
   const tasks = opened.use(
-    createTasks(await engines.open('tasks'), { types: [...byName.values()] }),
+    createTasks(await engines.open('tasks'), {
+      types: [...byName.values()],
+      personalData: lazyPersonalData(() => engines.open('store')),
+    }),
   );
   return {
     tasks,

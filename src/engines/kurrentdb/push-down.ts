@@ -4,7 +4,7 @@
 import { matchesRow, type EventFilter } from '../../store/event-filter.ts';
 import type { RowFilter } from '../../store/store-engine.ts';
 import type { ReadRecord } from './event-record.ts';
-import { isKeyStream } from './subject-keys.ts';
+import { isKeyStream } from '../../store/erasure.ts';
 
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
 

@@ -4,7 +4,7 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
-import { newSubjectKey } from '../../store/erasure.ts';
+import { keyStreamPrefix, newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/erasure.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
@@ -13,17 +13,11 @@ import { isKind, unavailable } from './errors.ts';
 /** Event types that begin with $ are system types, which readers skip by default. */
 const keyType = '$subjectKey';
 const forgottenType = '$subjectForgotten';
-const streamPrefix = 'millrace.subjectKeys-';
 
 /** The most concurrent requests. */
 const inFlightMax = 32;
 /** The most lost races with changes of other processes. */
 const attemptsMax = 20;
-
-/** Key streams are never read as events: with the keys, encrypted payloads could be read. */
-export function isKeyStream(stream: string): boolean {
-  return stream.startsWith(streamPrefix) || stream.startsWith(`$$${streamPrefix}`);
-}
 
 export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKeys {
   /** Only forgotten subjects are cached, because that is final; a key may be forgotten later. */
@@ -131,7 +125,7 @@ interface Stored {
 
 /** The name contains a hash, because the subject may itself be personal data. */
 function streamFor(subject: string): string {
-  return `${streamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
+  return `${keyStreamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
 }
 
 function eventOf(type: string, data: Record<string, unknown>): ClientEvent {

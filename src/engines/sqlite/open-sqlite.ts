@@ -90,7 +90,7 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
     return connection;
   };
   const commands = sqlAggregateStorage(database);
-  const roles = lazyRoles<SqliteRoles>(
+  const roles: SqliteRoles & AsyncDisposable = lazyRoles<SqliteRoles>(
     {
       store: () => sqliteEventStore(file, options),
       subscriptions: () => sqliteSubscriptionStorage(file),
@@ -102,7 +102,11 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
       sagas: () => sqlSagaIndex(database),
       traces: () => sqlTraceIndex(database),
       outbox: () => sqliteOutboxLedger(file, { clock }),
-      bus: () => createBus(sqliteBusEngine(file, { clock }), options),
+      bus: () =>
+        createBus(sqliteBusEngine(file, { clock }), {
+          ...options,
+          personalData: options.personalData ?? roles.store.personalData,
+        }),
       tasks: () => sqliteTaskEngine(file, options),
       keys: () => sqliteKeyStore(workUrl, { clock }),
       queue: () => sqliteWorkQueue(workUrl, { clock, observer }),

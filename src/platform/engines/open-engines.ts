@@ -3,8 +3,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { BusOptions } from '../../bus/create-bus.ts';
 import { once } from '../../foundation/once.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
+import { lazyPersonalData } from '../../store/personal-data.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { EngineHandle, RoleMap } from './engine-roles.ts';
 import { roleTable, type EngineName, type RoleName } from './engine-table.ts';
@@ -47,6 +49,8 @@ export function createEngineSet(resolve: ResolveOptions, options: EngineOptions 
   const targets = new Map(roles.map(({ role, target }) => [role, target]));
   const opened = new AsyncDisposableStack();
   const handles = new Map<EngineUrl, () => Promise<EngineHandle>>();
+  // The messages of every engine are encrypted with the keys of the one event store.
+  const personalData = lazyPersonalData(async () => roleOf(await handleOf('store'), 'store'));
   for (const target of new Set([...targets.values()].filter((each) => each !== undefined))) {
     // Roles that are not needed get no tables.
     const mine = roles
@@ -55,7 +59,7 @@ export function createEngineSet(resolve: ResolveOptions, options: EngineOptions 
       .map(({ role }) => role);
     handles.set(
       target,
-      once(async () => opened.use(await openEngine(target, mine, options))),
+      once(async () => opened.use(await openEngine(target, mine, { ...options, personalData }))),
     );
   }
 
@@ -119,10 +123,12 @@ function roleOf<Role extends RoleName>(handle: EngineHandle, role: Role): RoleMa
   return found;
 }
 
+type OpenOptions = EngineOptions & Pick<BusOptions, 'personalData'>;
+
 type OpenEngine = (
   target: EngineUrl,
   roles: readonly RoleName[],
-  options: EngineOptions,
+  options: OpenOptions,
 ) => Promise<EngineHandle>;
 
 const openers: Readonly<Record<EngineName, OpenEngine>> = {
@@ -165,7 +171,7 @@ const openers: Readonly<Record<EngineName, OpenEngine>> = {
 async function openEngine(
   target: EngineUrl,
   roles: readonly RoleName[],
-  options: EngineOptions,
+  options: OpenOptions,
 ): Promise<EngineHandle> {
   return openers[target.engine](target, roles, options);
 }

@@ -2,6 +2,7 @@
 
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
+import { isKeyStream } from '../../store/erasure.ts';
 import { tenantFor, type Access } from '../../platform/modules/principal.ts';
 import type { TSchema } from 'typebox';
 import type { ResponseInfo, ApiRequest, StreamResponse } from '../../platform/modules/route.ts';
@@ -53,9 +54,10 @@ export async function checkStreamAccess(
   { principal }: Caller,
 ): Promise<void> {
   const own = principal?.tenant;
-  const isAllowed = stream.startsWith('$')
-    ? own === undefined && principal?.scopes.includes('admin') === true
-    : own === undefined || (await ownerOf(stream)) === own;
+  const isAllowed =
+    stream.startsWith('$') || isKeyStream(stream)
+      ? own === undefined && principal?.scopes.includes('admin') === true
+      : own === undefined || (await ownerOf(stream)) === own;
   if (isAllowed) return;
   throw new MillraceError('NOT_ALLOWED', 'these credentials do not allow access to this stream', {
     details: { field: 'stream' },

@@ -50,12 +50,17 @@ test('checks read and write access by identity and stream', async () => {
   };
   const own = 'banking.account.v1-core-1';
   const other = 'banking.account.v1-other-1';
+  const keyStream = 'millrace.subjectKeys-0a1b';
   const cleaner: KurrentIdentity = { scopes: ['delete'], tenant: 'core' };
   // The letters are the scopes that the identity may use on the stream: read, append, delete.
   const table: readonly (readonly [KurrentIdentity, string, string])[] = [
     [admin, 'anything', 'rad'],
     [admin, '$$anything', 'rad'],
     [admin, '$settings', 'rad'],
+    [admin, keyStream, 'rad'],
+    [user, keyStream, ''],
+    [user, `$$${keyStream}`, ''],
+    [tenant, keyStream, ''],
     [admin, '$all', 'r'],
     [admin, '$ce-orders', 'r'],
     [user, 'anything', 'ra'],
@@ -98,7 +103,7 @@ test('checks read and write access by identity and stream', async () => {
   assert.equal(await may(access.checkGroup(user, 'orders-1', 'admin')), false);
   assert.equal(await may(access.checkGroup(user, 'orders-1', 'read')), true);
   // Groups on these sources would deliver system events.
-  for (const source of ['$all', '$et-$token-created']) {
+  for (const source of ['$all', '$et-$token-created', '$ce-millrace.subjectKeys', keyStream]) {
     assert.equal(await may(access.checkGroup(user, source, 'read')), false);
   }
   assert.equal(await may(access.checkGroup(tenantAdmin, own, 'admin')), true);
@@ -109,6 +114,7 @@ test('a restricted identity sees only its events of $all', () => {
   const access = createAccess({}, ownerOf);
   assert.equal(access.visible(admin), undefined);
   const streams = ['banking.account.v1-core-1', 'banking.account.v1-other-1', 'a', '$$a', '$b'];
+  streams.push('millrace.subjectKeys-0a1b', '$$millrace.subjectKeys-0a1b');
   const seenBy = (identity: KurrentIdentity): readonly string[] =>
     streams.filter((stream) =>
       access.visible(identity)?.({ stream, tenant: tenantOfStream(stream, undefined) ?? '' }),

@@ -1,6 +1,7 @@
 // Access rules: decisions based on an identity and the name and owner of a stream.
 
 import { allowsScope } from '../../platform/tokens/scopes.ts';
+import { isKeyStream } from '../../store/erasure.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import type { StreamOwner } from '../../store/stream-owners.ts';
 import type {
@@ -45,6 +46,7 @@ export function createAccess(
   const isWithinReach = async (identity: KurrentIdentity, stream: string): Promise<boolean> => {
     if (stream.startsWith('$$')) return isWithinReach(identity, stream.slice(2));
     if (stream.startsWith('$')) return isIndex(stream) || isGlobalAdmin(identity);
+    if (isKeyStream(stream)) return isGlobalAdmin(identity);
     return identity.tenant === undefined || (await ownerOf(stream)) === identity.tenant;
   };
   const hasAccess = async (
@@ -107,9 +109,10 @@ export function parseCredentials(
   return { kind: 'basic', username: text.slice(0, at), password: text.slice(at + 1) };
 }
 
-/** Whether the stream contains system events. */
+/** Whether the stream contains system events, such as keys of data subjects. */
 function hasSystemEvents(stream: string): boolean {
-  return stream === '$all' || stream.startsWith('$et-$');
+  if (stream === '$all' || stream.startsWith('$et-$')) return true;
+  return stream.startsWith('$ce-') && isKeyStream(`${stream.slice('$ce-'.length)}-`);
 }
 
 /** Reads of these streams are filtered by tenant. */
@@ -117,8 +120,9 @@ function isIndex(stream: string): boolean {
   return stream === '$all' || stream.startsWith('$ce-') || stream.startsWith('$et-');
 }
 
-/** A system stream, or the metadata of one. */
+/** A system stream or a stream of keys, or the metadata of one. */
 function isSystemOnly(stream: string): boolean {
+  if (isKeyStream(stream)) return true;
   return (stream.startsWith('$$') ? stream.slice(2) : stream).startsWith('$');
 }
 

@@ -1,8 +1,10 @@
 // Validation of arguments: throws a typed error before an engine is called.
 
+import { nameLimits } from '../../contracts/identifier.ts';
 import { encodePayload } from '../../contracts/json-payload.ts';
 import { durationShape, parseDuration } from '../../foundation/duration.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { subjectHeader } from '../../store/erasure.ts';
 import type { TaskFilter } from '../task-engine.ts';
 import { taskTypeOf, type TaskRef } from '../task-job.ts';
 import { taskLimits as limits } from '../task-limits.ts';
@@ -91,7 +93,8 @@ export function toLabels(labels: Readonly<Record<string, string>> = {}): readonl
       if (!labelName.test(name) || name.length > limits.labelCharsMax) {
         throw invalid('labels', `must have names of letters, digits, ".", "_" and "-"`);
       }
-      return `${name}=${shortString(`labels.${name}`, value, limits.labelCharsMax)}`;
+      const charsMax = name === subjectHeader ? nameLimits.keyCharsMax : limits.labelCharsMax;
+      return `${name}=${shortString(`labels.${name}`, value, charsMax)}`;
     })
     .toSorted();
 }

@@ -95,6 +95,12 @@ function decideEnding(
   return { ...decision, head: { ...decision.head, failures } };
 }
 
+/** The person that the job is about was forgotten: no handler runs, also no compensation. */
+export function decideErased(task: StoredTask, context: DecideContext): Decision {
+  const error = { message: 'the person was forgotten', code: 'SUBJECT_FORGOTTEN' };
+  return ended(task, { ...runOf(task), error }, { state: 'failed', what: 'failed' }, context);
+}
+
 /** All compensations have run. */
 export function decideCompensated(task: StoredTask, context: DecideContext): Decision {
   const run = runOf(task);

@@ -3,6 +3,7 @@
 // message if a request expires at the moment when another message becomes due again.
 
 import type { Msg } from '@nats-io/transport-node';
+import { busLimits } from '../../../bus/bus-limits.ts';
 import { aborted } from '../../../foundation/clock.ts';
 import type { MillraceError } from '../../../foundation/error.ts';
 import { natsUnavailable } from './connection.ts';
@@ -44,6 +45,8 @@ export interface Puller {
 interface PullBody {
   readonly batch: number;
   readonly no_wait?: boolean;
+  /** The server ends the request before the message that would exceed this size. */
+  readonly max_bytes?: number;
   /** The duration of the request, in nanoseconds. */
   readonly expires?: number;
 }
@@ -115,7 +118,8 @@ export function createPuller(
   async function begin(batch: number, waitMs: number): Promise<void> {
     inbox ??= await wire.listen(onMessage, onLost);
     if (!open.has(from.consumer)) {
-      await request(from, { batch, no_wait: true, ...expiry(waitMs) });
+      const max_bytes = busLimits.batchBytesMax;
+      await request(from, { batch, no_wait: true, max_bytes, ...expiry(waitMs) });
     }
     if (waitMs === 0) after(idleMs, checkLimit);
     else after(idleMs, wait);
@@ -163,6 +167,8 @@ export function createPuller(
     if (code === 503 || /consumer deleted/i.test(description)) {
       isMissing = true;
       stop();
+    } else if (code === 409 && /maxbytes/i.test(description)) {
+      onEnd();
     } else if (code !== 404 && code !== 408) {
       fail(natsUnavailable(`${code} ${description}`));
     } else if (consumer === from.consumer) {

@@ -21,6 +21,7 @@ export const busScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'rebuild',
   'append',
   'fetch',
+  'read',
   'settle',
   'ensureGroup',
   'groupPlaced',

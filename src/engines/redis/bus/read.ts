@@ -6,7 +6,7 @@ import { aborted } from '../../../foundation/clock.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
 import { eachOf, textOf } from '../connection/engine.ts';
-import type { RedisBusContext } from './context.ts';
+import { busScripts, type RedisBusContext } from './context.ts';
 import { idBefore, storedEntry } from './entry.ts';
 import { fullSubjects } from './registry.ts';
 import type { RedisClient } from '../connection/connection.ts';
@@ -19,6 +19,16 @@ const pollMs = 1_000;
 const retryMs = 100;
 
 type Batches = AsyncIterable<readonly StoredEntry[]>;
+type FoundEntry = readonly [id: Buffer, fields: Parameters<typeof storedEntry>[2]];
+
+interface Batch {
+  readonly entries: readonly StoredEntry[];
+  /** False: the batch is full, and more messages may follow. */
+  readonly isEnd: boolean;
+}
+
+const isWrongType = (error: unknown): boolean =>
+  error instanceof MillraceError && error.message.includes('WRONGTYPE');
 
 export function createBusRead(
   context: RedisBusContext,
@@ -30,7 +40,7 @@ export function createBusRead(
     try {
       return await redis.ask(call);
     } catch (error) {
-      if (!(error instanceof MillraceError) || !/WRONGTYPE/.test(error.message)) throw error;
+      if (!isWrongType(error)) throw error;
       return [];
     }
   }
@@ -44,12 +54,19 @@ export function createBusRead(
   async function batch(
     subject: string,
     range: { readonly after: string; readonly to: string; readonly count: number },
-  ): Promise<StoredEntry[]> {
+  ): Promise<Batch> {
     const { after, to, count } = range;
     const key = keyspace.streamKey(subject);
     const from = after === '0-0' ? '-' : `(${after}`;
-    const found = await ofStream((client) => client.xrangeBuffer(key, from, to, 'COUNT', count));
-    return found.map(([id, fields]) => storedEntry(subject, textOf(id), fields));
+    try {
+      const reply = await redis.runForBytes(busScripts.read, [key], [from, to, count]);
+      const [isEnd, found] = reply as readonly [number, readonly FoundEntry[]];
+      const entries = found.map(([id, fields]) => storedEntry(subject, textOf(id), fields));
+      return { entries, isEnd: isEnd === 1 };
+    } catch (error) {
+      if (!isWrongType(error)) throw error;
+      return { entries: [], isEnd: true };
+    }
   }
 
   async function* toEnd(
@@ -61,9 +78,9 @@ export function createBusRead(
       let after = from === 'end' ? to : idBefore(from);
       for (;;) {
         if (signal.aborted) throw aborted(signal);
-        const entries = await batch(subject, { after, to, count });
+        const { entries, isEnd } = await batch(subject, { after, to, count });
         if (entries.length > 0) yield entries;
-        if (entries.length < count) break;
+        if (isEnd) break;
         after = entries.at(-1)?.sequence ?? after;
       }
     }
@@ -106,16 +123,16 @@ export function createBusRead(
         // Removed before the read: a wake-up during the read adds the subject again.
         for (const subject of some) dirty.delete(subject);
         const found = await readAll(some);
-        for (const [at, entries] of found.entries()) {
+        for (const [at, { entries, isEnd }] of found.entries()) {
           const subject = some[at] ?? '';
           if (entries.length === 0) continue;
           cursors.set(subject, entries.at(-1)?.sequence ?? laterFrom);
-          if (entries.length === count) dirty.add(subject);
+          if (!isEnd) dirty.add(subject);
           yield entries;
         }
       }
     }
-    async function readAll(some: readonly string[]): Promise<StoredEntry[][]> {
+    async function readAll(some: readonly string[]): Promise<Batch[]> {
       try {
         return await eachOf(some, async (subject) => {
           const after = cursors.get(subject) ?? laterFrom;

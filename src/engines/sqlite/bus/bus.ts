@@ -145,9 +145,12 @@ export function sqliteBusEngine(
         if (after < tail.last) continue;
       } else {
         const head = upTo ?? read(() => reader.head());
-        const batch = head <= after ? [] : read(() => scan({ after, upTo: head, limit }));
-        after = batch.length < limit ? Math.max(after, head) : Number(batch.at(-1)?.position);
-        if (batch.length > 0) yield batch;
+        const { entries, isEnd } =
+          head <= after
+            ? { entries: [], isEnd: true }
+            : read(() => scan({ after, upTo: head, limit }));
+        after = isEnd ? Math.max(after, head) : Number(entries.at(-1)?.position);
+        if (entries.length > 0) yield entries;
         if (after < head) continue;
         if (upTo !== undefined) return;
       }

@@ -3,6 +3,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { GroupInfo, PendingMessage, StreamInfo } from '../../../bus/bus.ts';
 import { matchesFilter, type StoredEntry } from '../../../bus/bus-engine.ts';
+import { busLimits } from '../../../bus/bus-limits.ts';
 import type { SqlRow } from '../thread/protocol.ts';
 
 export interface BusReader {
@@ -13,13 +14,15 @@ export interface BusReader {
   /** When the group has a message to deliver: 0 means now, undefined never. */
   dueAtMs(group: string, nowMs: number): number | undefined;
   /** Remembers which streams match the pattern, and adds new ones. */
-  scanner(
-    pattern: string,
-  ): (range: {
+  scanner(pattern: string): (range: {
     readonly after: number;
     readonly upTo: number;
     readonly limit: number;
-  }) => readonly StoredEntry[];
+  }) => {
+    readonly entries: readonly StoredEntry[];
+    /** False: the batch is full, and more messages may follow. */
+    readonly isEnd: boolean;
+  };
   streams(
     pattern: string,
     page: { readonly after: string | undefined; readonly limit: number },
@@ -57,11 +60,11 @@ export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
   );
   const newStreams = rows('select id, subject from bus_streams where id > ? order by id');
   const subjects = rows('select id, subject from bus_streams where subject > ? order by subject');
-  const scanOne = rows(
+  const scanOne = database.prepare(
     `select seq, stream_id, stored_at_ms, data, meta from bus_messages
      where stream_id = ? and seq > ? and seq <= ? order by seq limit ?`,
   );
-  const scanMany = rows(
+  const scanMany = database.prepare(
     `select seq, stream_id, stored_at_ms, data, meta from bus_messages
      where +stream_id in (select value from json_each(?)) and seq > ? and seq <= ?
      order by seq limit ?`,
@@ -168,9 +171,17 @@ export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
         const ids = [...subjectOf.keys()];
         const found =
           ids.length === 1
-            ? scanOne(ids[0] ?? 0, after, upTo, limit)
-            : scanMany(JSON.stringify(ids), after, upTo, limit);
-        return found.map((row) => toStored(row, subjectOf.get(Number(row['stream_id'])) ?? ''));
+            ? scanOne.iterate(ids[0] ?? 0, after, upTo, limit)
+            : scanMany.iterate(JSON.stringify(ids), after, upTo, limit);
+        const entries: StoredEntry[] = [];
+        let bytes = 0;
+        for (const row of found as Iterable<SqlRow>) {
+          const entry = toStored(row, subjectOf.get(Number(row['stream_id'])) ?? '');
+          entries.push(entry);
+          bytes += entry.data.length;
+          if (bytes >= busLimits.batchBytesMax) return { entries, isEnd: false };
+        }
+        return { entries, isEnd: entries.length < limit };
       };
     },
     streams(pattern, { after, limit }) {

@@ -8,6 +8,7 @@ import {
   type GroupSettings,
   type Settlement,
 } from '../../../bus/bus-engine.ts';
+import { busLimits } from '../../../bus/bus-limits.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { decodeToken } from '../connection/lease-token.ts';
 import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
@@ -187,15 +188,18 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
     if (group === undefined) return { isUnknown: true, rows: [] };
     const id = Number(group['id']);
     const availableAtMs = nowMs + Number(group['lease_ms']);
-    const due = all(
-      'select seq from bus_pending where group_id = ? and available_at_ms <= ? order by seq limit ?',
+    const found = all(
+      `select p.seq, length(m.data) as bytes from bus_pending p left join bus_messages m on m.seq = p.seq
+       where p.group_id = ? and p.available_at_ms <= ? order by p.seq limit ?`,
       id,
       nowMs,
       limit,
     );
+    const meter = createMeter();
+    const due = found.filter(meter.fits);
     const pending = number('select count(*) from bus_pending where group_id = ?', id);
-    const room = Math.min(limit - due.length, Number(group['max_ack_pending']) - pending);
-    const fresh = room <= 0 ? [] : next(id, Number(group['cursor']), room);
+    const room = Math.min(limit - found.length, Number(group['max_ack_pending']) - pending);
+    const fresh = room <= 0 ? [] : next(id, { cursor: Number(group['cursor']), room, meter });
     if (due.length + fresh.length === 0) return { isUnknown: false, rows: [] };
     const token = number('update bus_tokens set token = token + 1 returning token');
     for (const { seq = 0 } of due) {
@@ -232,17 +236,21 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
   }
 
   /** The next messages after the cursor; moves the cursor past them. */
-  function next(group: number, cursor: number, room: number): readonly SqlRow[] {
+  function next(
+    group: number,
+    { cursor, room, meter }: { cursor: number; room: number; meter: Meter },
+  ): readonly SqlRow[] {
     const streams = all(
       `select stream_id from bus_group_streams where group_id = ? limit ${fewStreams + 1}`,
       group,
     );
-    const rows =
+    const found =
       streams.length <= fewStreams
         ? streams
             .flatMap(({ stream_id: stream = 0 }) =>
               all(
-                'select seq, stream_id from bus_messages where stream_id = ? and seq > ? order by seq limit ?',
+                `select seq, stream_id, length(data) as bytes from bus_messages
+                 where stream_id = ? and seq > ? order by seq limit ?`,
                 stream,
                 cursor,
                 room,
@@ -251,7 +259,7 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
             .toSorted((a, b) => Number(a['seq']) - Number(b['seq']))
             .slice(0, room)
         : all(
-            `select m.seq, m.stream_id from bus_messages m
+            `select m.seq, m.stream_id, length(m.data) as bytes from bus_messages m
              where m.seq > ? and exists (select 1 from bus_group_streams g
                where g.group_id = ? and g.stream_id = +m.stream_id)
              order by m.seq limit ?`,
@@ -260,7 +268,9 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
             room,
           );
     // Move the cursor past all scanned messages, so that no later fetch scans them again.
-    const reached = rows.length < room ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
+    const rows = found.filter(meter.fits);
+    const isAll = rows.length === found.length && found.length < room;
+    const reached = isAll ? head() : Number(rows.at(-1)?.['seq'] ?? cursor);
     if (reached > cursor) {
       all('update bus_groups set cursor = ? where id = ?', reached, group);
     }
@@ -340,6 +350,22 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
       all('delete from bus_pending where group_id = ?', id);
       all('delete from bus_group_streams where group_id = ?', id);
       all('delete from bus_groups where id = ?', id);
+      return true;
+    },
+  };
+}
+
+interface Meter {
+  /** Takes rows one by one; false after the row that reached the size of a fetch. */
+  readonly fits: (row: SqlRow) => boolean;
+}
+
+function createMeter(): Meter {
+  let bytes = 0;
+  return {
+    fits(row) {
+      if (bytes >= busLimits.batchBytesMax) return false;
+      bytes += Number(row['bytes'] ?? 0);
       return true;
     },
   };

@@ -3,6 +3,8 @@
 import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import { subjectHeader } from '../../../store/erasure.ts';
+import { tenantSubject } from '../../../store/tenant-subject.ts';
 import { taskStates } from '../../../tasks/task-job.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Task } from '../../../tasks/task-record.ts';
@@ -118,7 +120,7 @@ type Caller = Pick<ApiRequest, 'headers' | 'principal'>;
 
 /** The job of a request, for a tenant that the caller has access to. */
 export function newTaskOf(fields: Static<typeof newTaskSchema>, request: Caller): NewTask {
-  const { tenant, runAt, ...rest } = fields;
+  const { tenant, runAt, labels, ...rest } = fields;
   const { correlationId, headers: trace } = flowOf(request);
   const header = request.headers['x-tenant-id'];
   return {
@@ -126,9 +128,16 @@ export function newTaskOf(fields: Static<typeof newTaskSchema>, request: Caller)
     enqueuedBy: request.principal?.name,
     trace: trace as NewTask['trace'],
     ...rest,
+    labels: labelsWithin(labels, request.principal?.tenant),
     tenant: tenantWithin(request, tenant ?? (header === '' ? undefined : header)),
     runAt: timeOf('runAt', runAt),
   };
+}
+
+function labelsWithin(labels: NewTask['labels'], tenant: string | undefined): NewTask['labels'] {
+  const subject = labels?.[subjectHeader];
+  if (subject === undefined) return labels;
+  return { ...labels, [subjectHeader]: tenantSubject(subject, tenant) };
 }
 
 export const filterFields = {

@@ -57,6 +57,25 @@ test('a consumer gets as many messages as it has room for, and one more for each
   assert.equal(core.stats().waiting, 1);
 });
 
+test('counts the bytes of a message until it is processed', () => {
+  const { core, connect, effects } = begin({ maxRetryCount: 0 });
+  connect('a', 2);
+  core.push(messages(0, 3).map((message) => ({ ...message, bytes: 10 })));
+  effects();
+  assert.equal(core.stats().bytes, 40);
+  core.ack('a', ['m0', 'm0', 'unknown']);
+  assert.equal(core.stats().bytes, 30);
+  core.nack('a', ['m1'], 'park', 'broken');
+  assert.equal(core.stats().bytes, 30, 'a message is in memory until it is parked');
+  core.parked('m1');
+  effects();
+  core.disconnect('a');
+  assert.equal(core.stats().bytes, 20);
+  const [replayed] = messages(1, 1);
+  core.replay([{ parkedAt: 0, message: { id: 'm1', ...replayed, bytes: 10 } as Message<string> }]);
+  assert.equal(core.stats().bytes, 30);
+});
+
 test('messages wait for the first consumer', () => {
   const { core, connect, effects } = begin();
   core.push(messages(0, 1));

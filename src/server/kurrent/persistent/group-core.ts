@@ -17,6 +17,8 @@ export interface Message<T> {
   readonly at: number;
   readonly pin: Pin;
   readonly content: T;
+  /** The memory that the message needs until it is processed. */
+  readonly bytes?: number;
 }
 
 export type Effect<T> =
@@ -83,6 +85,8 @@ export interface GroupCore<T> {
     readonly retrying: number;
     readonly inFlight: number;
     readonly parking: number;
+    /** The memory of all messages that are not processed: waiting, retrying, in flight and parking. */
+    readonly bytes: number;
     readonly checkpoint: number;
     readonly delivered: number;
     readonly consumers: readonly ConsumerStats[];
@@ -121,6 +125,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
   const parking = new Map<string, Entry<T>>();
   let effects: Effect<T>[] = [];
   let delivered = 0;
+  let bytes = 0;
   let checkpointed = settings.after;
   let checkpointedCount = 0;
   let checkpointedMs: number | undefined;
@@ -169,7 +174,8 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
     return flight.entry;
   };
 
-  const finish = ({ slot, replayed }: Entry<T>): void => {
+  const finish = ({ message, slot, replayed }: Entry<T>): void => {
+    bytes -= message.bytes ?? 0;
     (replayed ? replays : ledger).done(slot);
   };
 
@@ -238,6 +244,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
     push(messages) {
       for (const message of messages) {
         const slot = ledger.open(message.at);
+        bytes += message.bytes ?? 0;
         fresh.push({ message, retryCount: 0, slot, replayed: false });
       }
     },
@@ -248,7 +255,10 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       for (const { message, parkedAt } of messages) {
         const slot = replays.open(parkedAt);
         if (message === undefined) replays.done(slot);
-        else requeue({ message, retryCount: 0, slot, replayed: true });
+        else {
+          bytes += message.bytes ?? 0;
+          requeue({ message, retryCount: 0, slot, replayed: true });
+        }
       }
     },
     ack(consumer, ids) {
@@ -306,6 +316,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       retrying: retries.length,
       inFlight: flights.size,
       parking: parking.size,
+      bytes,
       checkpoint: ledger.upTo,
       delivered,
       consumers: [...consumers.values()].map(({ id, room, inFlight, delivered: count }) => ({

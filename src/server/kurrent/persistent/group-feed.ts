@@ -71,9 +71,10 @@ export function createGroupFeed(
       for await (const item of openFeed(after, signal)) {
         if (item.kind === 'events') {
           const reads = await toReads(item.events, signal);
+          const bytes = (item.bytes ?? 0) / item.events.length;
           const messages = reads.flatMap((read, at) => {
             const recorded = item.events[at];
-            return recorded === undefined ? [] : [toMessage(read, recorded)];
+            return recorded === undefined ? [] : [{ ...toMessage(read, recorded), bytes }];
           });
           yield { kind: 'messages', messages };
         } else if (!byRevision) {

@@ -39,6 +39,8 @@ export interface Group {
 
 const tickMs = 100;
 const replayPage = 100;
+/** Of one group, in addition to the page that reaches this size. */
+const bufferBytesMax = 16 * 1_048_576;
 
 export async function startGroup(
   context: KurrentContext,
@@ -126,7 +128,13 @@ export async function startGroup(
   /** Performs the effects of the inputs so far. */
   const settle = (): void => {
     for (const effect of core.effects(clock.now())) perform(effect);
-    if (core.stats().waiting < settings.historyBufferSize) roomFreed?.();
+    if (!isFull()) roomFreed?.();
+  };
+
+  /** Also messages in flight count: a consumer that acknowledges nothing must not fill the memory. */
+  const isFull = (): boolean => {
+    const { waiting, bytes } = core.stats();
+    return waiting >= settings.historyBufferSize || bytes >= bufferBytesMax;
   };
 
   const pump = async (): Promise<void> => {
@@ -136,7 +144,7 @@ export async function startGroup(
         else core.push(step.messages);
         readUpTo = step.kind === 'passed' ? step.at : (step.messages.at(-1)?.at ?? readUpTo);
         settle();
-        while (core.stats().waiting >= settings.historyBufferSize && !stopping.signal.aborted) {
+        while (isFull() && !stopping.signal.aborted) {
           await new Promise<void>((resolve) => (roomFreed = resolve));
           roomFreed = undefined;
         }

@@ -297,3 +297,21 @@ async function eventually<T>(read: () => Promise<T | undefined>): Promise<T> {
   }
   throw new assert.AssertionError({ message: 'no result after 500 attempts' });
 }
+
+test('a group with a consumer that acknowledges nothing holds a limited number of bytes', async (t) => {
+  const { client } = await serve(t);
+  const text = 'x'.repeat(800_000);
+  for (let index = 0; index < 24; index += 1) {
+    await client.appendToStream('orders-1', jsonEvent({ type: 'counted', data: { index, text } }));
+  }
+  const started = settings({ startFrom: START });
+  await client.createPersistentSubscriptionToStream('orders-1', 'g', started);
+  const options = { bufferSize: 1_000 };
+  const reading = client.subscribeToPersistentSubscriptionToStream('orders-1', 'g', options);
+  const unacked = await take(reading, 10, async () => undefined);
+  const { stats } = await client.getPersistentSubscriptionToStreamInfo('orders-1', 'g');
+  // 16 MiB with two bytes for each character are 11 messages; then comes the page that reaches this size.
+  assert.ok(stats.totalInFlightMessages <= 13, `${stats.totalInFlightMessages} messages`);
+  for (const event of unacked) await reading.ack(event);
+  assert.deepEqual(indexes(await take(reading, 14)).at(-1), 23);
+});

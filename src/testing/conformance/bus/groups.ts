@@ -53,6 +53,19 @@ export const groupCases: BusCases = {
     assert.deepEqual(numbersOf(await waiting), [0]);
   },
 
+  async 'a fetch is limited in bytes'(bus) {
+    const text = 'x'.repeat(900_000);
+    const large = upTo(24).map((n) => ({ subject: queue, payload: { n, text } }));
+    for (const message of large) await bus.publish(message);
+    const group = await bus.group(workers);
+    const first = await group.fetch({ limit: 100, waitMs: 0 });
+    assert.ok(first.length > 0 && first.length < 18, `${first.length} messages in one fetch`);
+    const all = [...first, ...(await fetchSome(group, large.length - first.length))];
+    assert.deepEqual(numbersOf(all), upTo(24));
+    await ackAll(all);
+    assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), upTo(24));
+  },
+
   async 'a fetch without messages returns an empty list after waitMs'(bus) {
     const group = await bus.group(workers);
     assert.deepEqual(await group.fetch({ waitMs: 30 }), []);

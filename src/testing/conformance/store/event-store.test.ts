@@ -154,6 +154,7 @@ function connect(base: EventStore): EventStore {
     head: async () => open().head(),
     scavenge: async (...args) => open().scavenge(...args),
     forget: async (...args) => open().forget(...args),
+    personalData: base.personalData,
     async [Symbol.asyncDispose]() {
       closing.abort();
     },

@@ -9,7 +9,7 @@
 -- @include "../../connection/scripts/now"
 -- @include "include/ids"
 -- Limits of the entries per read and of the bytes per reply: a message may have a megabyte.
-local STEP_MAX, BYTES_MAX = 32, 8000000
+local STEP_MAX, BYTES_MAX = 8, 8000000
 local leases, fences = KEYS[1], KEYS[2]
 local native, limit, leaseMs, pendingMax, records, group, generation, restores = unpack(ARGV)
 limit = tonumber(limit)
