@@ -66,16 +66,18 @@ export default defineConfig({
   },
 });
 
+type Connect = (this: Socket, ...given: unknown[]) => Socket;
+
 /** Writes the address of each connection, and refuses all that would leave the machine. */
 function recordConnections(): void {
   const record = (address: string): void => appendFileSync('connections.log', `${address}\n`);
   const isLocal = (address: string): boolean => /^(127\.|::1$|::$|0\.0\.0\.0$)/.test(address);
-  const { connect } = Socket.prototype;
+  const connect = Reflect.get(Socket.prototype, 'connect') as Connect;
   Socket.prototype.connect = function (this: Socket, ...given: unknown[]): Socket {
     // Node passes its own normalized arguments as one array.
     const [first] = (Array.isArray(given[0]) ? given[0] : given) as [unknown];
     if (typeof first !== 'object' || first === null || !('port' in first)) {
-      return Reflect.apply(connect, this, given) as Socket;
+      return connect.apply(this, given);
     }
     const options = first as { host?: string; lookup?: LookupFunction };
     const { host = 'localhost', lookup } = options;
@@ -91,6 +93,6 @@ function recordConnections(): void {
           return done(isSafe ? null : new Error(`blocked ${name}`), found, family);
         });
     }
-    return Reflect.apply(connect, this, given) as Socket;
+    return connect.apply(this, given);
   };
 }
