@@ -39,6 +39,7 @@ export async function startProduct(
   [command = 'start', ...more]: readonly string[],
   /** The text that the product prints when it is ready. */
   last = 'Ctrl-C',
+  env: Readonly<Record<string, string>> = {},
 ): Promise<StartedProduct> {
   const child = spawn(
     process.execPath,
@@ -46,7 +47,7 @@ export async function startProduct(
     {
       cwd,
       // Tests need only warnings and errors of the product.
-      env: { MILLRACE_LOG_LEVEL: 'warn', ...process.env },
+      env: { MILLRACE_LOG_LEVEL: 'warn', ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );

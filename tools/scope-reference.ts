@@ -6,6 +6,7 @@ import { payments, pretendProvider } from '../modules/payments/index.ts';
 import { slackRequests } from '../modules/slack-requests/index.ts';
 import { createPlatform, type Platform, type PlatformModule } from '../src/platform/index.ts';
 import { scopeTable } from '../src/platform/tokens/scopes.ts';
+import type { Access } from '../src/platform/modules/principal.ts';
 import type { Route } from '../src/platform/modules/route.ts';
 import { startApi, type ApiServer } from '../src/server/api/start-api.ts';
 import { moduleMessageAccess, wsMessageAccess } from '../src/server/http/ws-message.ts';
@@ -80,18 +81,37 @@ function grpcRows(): readonly Row[] {
 }
 
 function messageRows(api: ApiServer): readonly Row[] {
+  return socketMessages(api).map(({ type, access }) => [type, access]);
+}
+
+/** The messages that the WebSocket accepts. */
+export function socketMessages({ routes }: Pick<ApiServer, 'routes'>): readonly SocketMessage[] {
   const document = JSON.stringify(
-    api.routes.find(({ path }) => path === '/ws')?.responses[101]?.schema,
+    routes.find(({ path }) => path === '/ws')?.responses[101]?.schema,
   );
   const { toServer } = (JSON.parse(document) as { properties: Record<string, SchemaUnion> })
     .properties;
-  const types = (toServer?.anyOf ?? []).map(({ title: type }) => type);
-  const own: Readonly<Record<string, string>> = wsMessageAccess;
-  return types.map((type) => [type, own[type] ?? moduleMessageAccess]);
+  const own: Readonly<Record<string, Access | 'command'>> = wsMessageAccess;
+  return (toServer?.anyOf ?? []).map((schema) => {
+    const { title: type } = schema;
+    return { type, schema, access: own[type] ?? moduleMessageAccess };
+  });
+}
+
+export interface SocketMessage {
+  readonly type: string;
+  readonly schema: MessageSchema;
+  readonly access: Access | 'command';
+}
+
+interface MessageSchema {
+  readonly title: string;
+  readonly properties: Readonly<Record<string, { readonly type?: string }>>;
+  readonly required: readonly string[];
 }
 
 interface SchemaUnion {
-  readonly anyOf: readonly { readonly title: string }[];
+  readonly anyOf: readonly MessageSchema[];
 }
 
 function table(name: string, text: string, rows: readonly Row[]): string {

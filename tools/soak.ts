@@ -4,6 +4,7 @@
 import { globSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
+import { installSchemathesis, schemathesisVariable } from './schemathesis.ts';
 import { printSummary } from './test-run/summary.ts';
 import { findTestFiles } from './test-run/test-files.ts';
 import { keepTestFilesInMemory } from './test-run/test-folder.ts';
@@ -38,6 +39,7 @@ const usage = `usage: npm run soak -- [--minutes <N>] [--all | ${Object.keys(top
   --all           every test file, at its longest`;
 
 const { files, minutes } = readArguments();
+if (files.some((file) => file.startsWith('test/security/'))) await prepareSchemathesis();
 keepTestFilesInMemory();
 const startedAt = performance.now();
 const servers = await hostSharedServers();
@@ -54,6 +56,15 @@ try {
   printSummary(results, { startedAt });
 } finally {
   await servers[Symbol.asyncDispose]();
+}
+
+async function prepareSchemathesis(): Promise<void> {
+  try {
+    process.env[schemathesisVariable] ??= await installSchemathesis();
+    console.log('✓ schemathesis');
+  } catch (error) {
+    console.log(`– schemathesis is not available: ${(error as Error).message}`);
+  }
 }
 
 function readArguments(): { readonly files: readonly string[]; readonly minutes: number } {

@@ -1,13 +1,13 @@
-// A server with a small heap for the memory tests: the API on SQLite, and the KurrentDB protocol in memory.
+// A server with a small heap for the memory tests: the API on the given engines, and the KurrentDB protocol in memory.
 
-import { createPlatform } from '../../src/platform/index.ts';
+import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 
 export interface MemoryInput {
-  readonly store: string;
+  readonly engines: EngineUrls;
 }
 
 export interface MemoryServer {
@@ -35,8 +35,8 @@ export interface MemoryUse {
   readonly heapMax: number;
 }
 
-const { store } = childInput() as MemoryInput;
-const platform = await createPlatform({ engines: { store } });
+const { engines } = childInput() as MemoryInput;
+const platform = await createPlatform({ engines });
 await platform.start();
 const api = await startApi(platform, { port: 0 });
 const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, { port: 0 });

@@ -112,7 +112,11 @@ test('callers without credentials reach what the table says, and files belong to
     });
     const said = await Promise.race([ready.promise, ended]);
     if (typeof said !== 'string') assert.fail(said.stderr);
-    const { http } = JSON.parse(said) as { readonly http: string };
+    const { http, adminTokenFile } = JSON.parse(said) as Readonly<
+      Record<'http' | 'adminTokenFile', string>
+    >;
+    // The output may be in a journal that other users read.
+    assert.ok(!said.includes((await readFile(adminTokenFile, 'utf8')).trim()), way);
     assert.deepEqual(await listeningAddresses(), listeners[way], way);
     for (const row of table) {
       const status = await ask(http.replace('0.0.0.0', 'localhost'), row, tls.authorityFile);

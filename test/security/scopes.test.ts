@@ -2,13 +2,22 @@
 
 import { credentials, Client, Metadata, status } from '@grpc/grpc-js';
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { WebSocket } from 'ws';
 import { openMemory } from '../../src/engines/memory/index.ts';
+import type { Access } from '../../src/platform/modules/principal.ts';
 import { allowsScope, tokenScopes } from '../../src/platform/tokens/scopes.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
-import { grpcServices, ownRoutes, withScopeReference } from '../../tools/scope-reference.ts';
-import { openAllModules } from './api-of-all-modules.ts';
+import {
+  grpcServices,
+  ownRoutes,
+  socketMessages,
+  withScopeReference,
+  type SocketMessage,
+} from '../../tools/scope-reference.ts';
+import { openAllModules, type SecuredApi } from './api-of-all-modules.ts';
 
 test('docs/scopes.md lists every route, command, method and message (npm run generate)', async () => {
   const page = await readFile(new URL('../../docs/scopes.md', import.meta.url), 'utf8');
@@ -73,6 +82,91 @@ test('every gRPC method rejects each scope that docs/scopes.md does not list for
   }
   client.close();
 });
+
+test('every WebSocket message and command rejects each scope that docs/scopes.md does not list for it', async () => {
+  await using rig = await openAllModules();
+  const { modules, tokens } = rig.platform;
+  const messages = socketMessages(rig.api).filter(({ access }) => access !== 'anonymous');
+  const commands = [...modules.aggregates.values()].flatMap((each) => each.commands);
+  // An internal command has no access.
+  const rows = messages.flatMap((message): readonly MessageRow[] =>
+    message.access === 'command'
+      ? commands.map(({ type }) => ({
+          message: sample(message, { command: type }),
+          access: modules.commands.get(type),
+        }))
+      : [{ message: sample(message), access: message.access }],
+  );
+  assert.ok(rows.length > 75, `${rows.length} messages`);
+  for (const scope of tokenScopes) {
+    const { secret } = await tokens.create({ name: `only-${scope}`, scopes: [scope] });
+    const replies = await repliesTo(
+      rig,
+      rows.map(({ message }) => message),
+      secret,
+    );
+    for (const [index, { message, access }] of rows.entries()) {
+      const shown = `${scope}: ${JSON.stringify(message)} ${replies[index]}`;
+      if (access === undefined) assert.match(replies[index] ?? '', /"status":404/, shown);
+      else {
+        const isAllowed = access === 'anonymous' || allowsScope([scope], access);
+        assert.equal(isDenied(replies[index], access), !isAllowed, shown);
+      }
+    }
+  }
+});
+
+test('every WebSocket message without credentials closes the connection', async () => {
+  await using rig = await openAllModules();
+  for (const message of socketMessages(rig.api)) {
+    const socket = new WebSocket(`${rig.api.url.replace('http', 'ws')}/ws`);
+    await once(socket, 'open');
+    socket.send(JSON.stringify(sample(message)));
+    const [code] = (await once(socket, 'close')) as [number];
+    assert.equal(code, 4401, message.type);
+  }
+});
+
+interface MessageRow {
+  readonly message: object;
+  readonly access: Access | undefined;
+}
+
+/** A message with the required fields. */
+function sample({ type, schema }: SocketMessage, given: object = {}): object {
+  const { properties, required } = schema;
+  const values = required.map((name) => [name, properties[name]?.type === 'string' ? 'x' : {}]);
+  return { ...(Object.fromEntries(values) as object), type, ...given };
+}
+
+const isDenied = (reply: string | undefined, access: Access): boolean =>
+  reply?.includes(`this needs the scope '${access}'`) === true;
+
+/** Sends the messages in turn; a reply has the id of its message. */
+async function repliesTo(
+  { api }: SecuredApi,
+  messages: readonly object[],
+  token: string,
+): Promise<readonly string[]> {
+  const headers = { authorization: `Bearer ${token}` };
+  const socket = new WebSocket(`${api.url.replace('http', 'ws')}/ws`, { headers });
+  await once(socket, 'open');
+  const replies: string[] = [];
+  for (const [index, message] of messages.entries()) {
+    const reply = Promise.withResolvers<string>();
+    const take = (data: Buffer): void => {
+      if (data.toString().includes(`"id":"m${index}"`)) reply.resolve(data.toString());
+    };
+    socket.on('message', take);
+    socket.send(JSON.stringify({ ...message, id: `m${index}` }));
+    // A module may accept a message without a reply, but a rejection precedes the reply to the next message.
+    if (!('id' in message)) socket.send(JSON.stringify({ type: 'unsubscribe', id: `m${index}` }));
+    replies.push(await reply.promise);
+    socket.off('message', take);
+  }
+  socket.terminate();
+  return replies;
+}
 
 /** The status of a call with one empty message; all kinds of calls look the same on the wire. */
 async function codeOf(client: Client, path: string, token: string): Promise<number> {

@@ -1,15 +1,21 @@
 // One product with every protocol, and identities of tenants that read and write through each of them.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { SignJWT } from 'jose';
 import { WebSocket } from 'ws';
 import { notifications } from 'millrace/customers';
 import { hasCode } from '../../src/foundation/error.ts';
+import type { EngineUrls } from '../../src/platform/index.ts';
 import type { TokenScope } from '../../src/platform/tokens/scopes.ts';
 import { createAuditLog } from '../../src/platform/audit-log.ts';
 import { openNtfy, startNtfyServer } from '../../src/server/topics/index.ts';
-import { authenticateByTokens, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import {
+  authenticateByTokens,
+  kurrentStoreOptions,
+  startKurrentServer,
+} from '../../src/server/kurrent/index.ts';
 import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
 import type { Certificate } from '../../src/testing/support/throwaway-certificate.ts';
 
@@ -17,11 +23,21 @@ export interface Identity {
   readonly tenant: string;
   readonly bearer: string;
   /** Absent: a JWT, which gRPC does not accept. */
-  readonly grpc?: { readonly username: string; readonly password: string };
+  readonly grpc?: GrpcCredentials;
+}
+
+interface GrpcCredentials {
+  readonly username: string;
+  readonly password: string;
 }
 
 /** What a reader got; undefined: access denied. */
 type Seen = readonly { readonly tenant: string }[] | undefined;
+
+interface SocketReply {
+  readonly type: string;
+  readonly problem?: { readonly status: number };
+}
 
 export interface TenantRig extends AsyncDisposable {
   readonly api: Api;
@@ -29,6 +45,10 @@ export interface TenantRig extends AsyncDisposable {
   readonly topics: string;
   /** Per-call credentials. */
   readonly grpcClient: KurrentDBClient;
+  /** A client whose connection has the credentials. */
+  connect(identity: Identity): KurrentDBClient;
+  /** Credentials of an administrator of all tenants for gRPC. */
+  admin(): Promise<GrpcCredentials>;
   /** Undefined: the tenant overlaps another one. */
   token(tenant: string, scopes?: readonly TokenScope[]): Promise<Identity | undefined>;
   jwt(tenant: string, claims?: Readonly<Record<string, unknown>>): Promise<Identity>;
@@ -41,17 +61,22 @@ export interface TenantRig extends AsyncDisposable {
   >;
   /** All messages until the subscription has caught up or is denied. */
   overSocket(identity: Identity, subscribe: object): Promise<Seen>;
+  /** The first reply to one message. */
+  replyTo(identity: Identity, message: object): Promise<SocketReply>;
 }
 
 const secret = 'a shared secret of 32 bytes, at least';
 const allScopes: readonly TokenScope[] = ['use', 'read', 'append', 'work', 'admin'];
 let names = 0;
 
-export async function openTenantRig(tls: Certificate): Promise<TenantRig> {
+export async function openTenantRig(
+  tls: Certificate,
+  engineUrls: EngineUrls = { store: 'memory:' },
+): Promise<TenantRig> {
   await using stack = new AsyncDisposableStack();
   const jwtSettings = { secret, audience: 'millrace' };
   const api = stack.use(
-    await openApi({ jwt: jwtSettings }, { store: 'memory:' }, [notifications()]),
+    await openApi({ jwt: jwtSettings }, engineUrls, [notifications()], kurrentStoreOptions),
   );
   const { tokens, engines } = api.platform;
   const server = stack.use(
@@ -66,16 +91,15 @@ export async function openTenantRig(tls: Certificate): Promise<TenantRig> {
   const settings = { attachments: false } as const;
   const ntfy = stack.use(await openNtfy(api.platform, { settings, url: () => undefined }));
   const { url: topics } = stack.use(await startNtfyServer(ntfy));
-  const client = KurrentDBClient.connectionString(
-    `${server.url.replace('127.0.0.1', 'localhost')}&tlsCAFile=${tls.authorityFile}`,
-  );
+  const url = `${server.url.replace('127.0.0.1', 'localhost')}&tlsCAFile=${tls.authorityFile}`;
+  const client = KurrentDBClient.connectionString(url);
   stack.defer(() => client.dispose());
 
   const overSocket: TenantRig['overSocket'] = (identity, subscribe) =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer ${identity.bearer}` };
-      const url = `${api.server.url.replace('http', 'ws')}/ws`;
-      const socket = new WebSocket(url, 'millrace.v1', { headers });
+      const wsUrl = `${api.server.url.replace('http', 'ws')}/ws`;
+      const socket = new WebSocket(wsUrl, 'millrace.v1', { headers });
       const seen: { readonly tenant: string }[] = [];
       const end = (outcome: Seen): void => {
         socket.terminate();
@@ -99,12 +123,37 @@ export async function openTenantRig(tls: Certificate): Promise<TenantRig> {
       socket.on('close', () => resolve(undefined));
     });
 
+  const replyTo: TenantRig['replyTo'] = async ({ bearer }, message) => {
+    const headers = { authorization: `Bearer ${bearer}` };
+    const wsUrl = `${api.server.url.replace('http', 'ws')}/ws`;
+    const socket = new WebSocket(wsUrl, 'millrace.v1', { headers });
+    try {
+      await once(socket, 'message');
+      socket.send(JSON.stringify({ id: 'm', ...message }));
+      const [data] = (await once(socket, 'message')) as [Buffer];
+      return JSON.parse(data.toString()) as SocketReply;
+    } finally {
+      socket.terminate();
+    }
+  };
+
   const all = stack.move();
   return {
     api,
     topics,
     grpcClient: client,
     overSocket,
+    replyTo,
+    connect({ grpc: { username, password } = assert.fail() }) {
+      const own = KurrentDBClient.connectionString(url.replace('//', `//${username}:${password}@`));
+      all.defer(() => own.dispose());
+      return own;
+    },
+    async admin() {
+      const name = `i${(names += 1)}`;
+      const { secret: password } = await tokens.create({ name, scopes: ['admin'] });
+      return { username: name, password };
+    },
     async token(tenant, scopes = allScopes) {
       const name = `i${(names += 1)}`;
       try {

@@ -1,5 +1,6 @@
 // Routes of the configuration. Secrets are encrypted here, before any other code sees them, and never returned.
 
+import { CommandRejected } from 'millrace/aggregates';
 import { Type, type NewCommand } from 'millrace/contracts';
 import { MillraceError } from 'millrace/foundation';
 import { route, type Route, type WebContext } from 'millrace/platform';
@@ -224,12 +225,9 @@ function routesOf(
 
 export function boxOf(secrets: SecretBox | undefined): SecretBox {
   if (secrets !== undefined) return secrets;
-  throw new MillraceError(
-    'CONFIG_INVALID',
+  throw new CommandRejected(
+    'secret-keys-missing',
     'Secrets need an encryption key. Set SLACK_SECRET_KEYS.',
-    {
-      details: { field: 'secretKeys' },
-    },
   );
 }
 

@@ -201,6 +201,17 @@ test('an unreadable secret is named, and the other secrets are encrypted again',
   assert.deepEqual([tried.status, /workspace aaa/.test(tried.text)], [422, true]);
 });
 
+test('without an encryption key, a request with a secret is rejected with the missing setting', async () => {
+  await using served = await serve({ secretKeys: [] });
+  const ask = served.as(served.tokens.admin);
+  for (const { status, text } of [
+    await ask('PUT', `${root}/workspaces/w1`, { name: 'Shop', token }),
+    await ask('POST', `${root}/secrets/reseal`),
+  ]) {
+    assert.deepEqual([status, /secret-keys-missing/.test(text)], [422, true], text);
+  }
+});
+
 test('a template with deeply nested blocks is a bad request', async () => {
   await using served = await serve();
   const blocks = `${'[{"a":'.repeat(50_000)}1${'}]'.repeat(50_000)}`;

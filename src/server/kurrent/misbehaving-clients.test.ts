@@ -141,8 +141,12 @@ test('the size of incomplete batches is limited for all calls together, and free
   const first = open(6_000);
   const second = open(6_000);
   const replies = [first, second].map(({ call }) => once(call, 'data'));
-  const [rejected] = (await Promise.race(replies)) as [{ error?: { code: number } }];
+  const [rejected] = (await Promise.race(replies)) as [
+    { error?: { code: number; message: string } },
+  ];
   assert.equal(rejected.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  // Not the time limit of incomplete batches, which has the same code.
+  assert.match(rejected.error.message, /on this server/);
   for (const { call } of [first, second]) call.cancel();
   await Promise.all([first, second].map(({ call }) => once(call, 'error')));
   await eventually('the memory of the cancelled calls is free', async () => {

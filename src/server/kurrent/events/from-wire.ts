@@ -49,9 +49,16 @@ export function readProposed(proposed: WireProposed): ForeignEvent {
     eventId: uuidText(proposed.id),
     type,
     isJson: proposed.metadata['content-type'] === jsonType,
-    data: proposed.data,
-    metadata: proposed.customMetadata,
+    data: detached(proposed.data),
+    metadata: detached(proposed.customMetadata),
   };
+}
+
+/** A decoded field is a view of its message: a small one must not keep a large message in memory. */
+export function detached(bytes: Uint8Array): Uint8Array {
+  // An absent field is an empty array of protobufjs, which has no buffer.
+  const isSmallPart = bytes.length > 0 && bytes.buffer.byteLength > 2 * bytes.length + 1_024;
+  return isSmallPart ? Buffer.from(bytes) : bytes;
 }
 
 export function bytesOf({ type, data, metadata }: ForeignEvent): number {

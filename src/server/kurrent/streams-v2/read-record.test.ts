@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readProposed } from '../events/from-wire.ts';
 import { RpcError } from '../rpc-error.ts';
 import { expectedState, readRecord } from './read-record.ts';
 
@@ -30,6 +31,25 @@ test('properties of every type become members of the metadata', () => {
     tree: { leaf: 'y' },
   });
   assert.deepEqual([type, isJson], ['a', true]);
+});
+
+test('an event does not keep the message that it came in in memory', () => {
+  const message = Buffer.alloc(1_000_000, 'x');
+  const [data, customMetadata] = [message.subarray(0, 3), message.subarray(9, 12)];
+  const read = readRecord({
+    stream: 's',
+    properties: {},
+    schema: { name: 'a', format: 1 },
+    data,
+  });
+  const given = { id: { string: crypto.randomUUID() }, metadata: { type: 'a' }, customMetadata };
+  const proposed = readProposed({ ...given, data });
+  for (const bytes of [read.data, proposed.data, proposed.metadata]) {
+    assert.equal(String(bytes), 'xxx');
+    assert.ok(bytes.buffer.byteLength < 100_000);
+  }
+  // The usual message has one event, which is not copied.
+  assert.equal(readProposed({ ...given, data: message }).data, message);
 });
 
 test('a record needs a type, and gets an id if it has none', () => {

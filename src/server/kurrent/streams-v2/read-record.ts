@@ -2,7 +2,7 @@
 
 import { createIds } from '../../../foundation/ids.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
-import type { ForeignEvent } from '../events/from-wire.ts';
+import { detached, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import { badRequest } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
@@ -20,7 +20,7 @@ export function readRecord({ recordId, properties, schema, data }: WireRecord): 
       recordId === undefined || recordId === '' ? ids.next() : uuidText({ string: recordId }),
     type,
     isJson: schema?.format === jsonFormat,
-    data,
+    data: detached(data),
     metadata:
       members.length === 0
         ? Buffer.alloc(0)

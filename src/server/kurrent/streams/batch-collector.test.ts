@@ -51,6 +51,26 @@ test('chunks of several batches interleave, and each batch is complete with its 
   assert.equal(collector.size, 0);
 });
 
+test('an incomplete batch does not keep the messages of its chunks in memory', () => {
+  const collector = collectorOf();
+  // A decoded field is a view of its whole message, whatever else the message contains.
+  const message = Buffer.alloc(1_000_000, 'a-1');
+  const options1 = { streamIdentifier: { streamName: message.subarray(0, 3) }, any: {} };
+  const [data, customMetadata] = [message.subarray(9, 12), message.subarray(0, 6)];
+  const proposed = { id: id(900), metadata: { type: 'a' }, data, customMetadata };
+  collector.add(chunk(1, { options: options1, proposedMessages: [proposed] }), 0);
+  const complete = collector.add(chunk(1, { isFinal: true }), 0);
+  assert.ok(complete.kind === 'complete');
+  const { events, request } = complete.batch;
+  const kept = [
+    request.options?.streamIdentifier?.streamName,
+    events[0]?.data,
+    events[0]?.metadata,
+  ];
+  assert.deepEqual(kept.map(String), ['a-1', 'a-1', 'a-1a-1']);
+  for (const bytes of kept) assert.ok((bytes?.buffer.byteLength ?? 0) < 100_000);
+});
+
 test('a too large batch is rejected once, and its later chunks are ignored', () => {
   const collector = collectorOf();
   collector.add(chunk(1, { options, bytes: 60 }), 0);

@@ -3,7 +3,7 @@
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { KurrentLimits } from '../kurrent-server.ts';
-import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
+import { bytesOf, detached, readProposed, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import type { WireTime } from '../protocol/shared-messages.ts';
 import type { WireBatchRequest } from '../protocol/streams-messages.ts';
@@ -46,6 +46,8 @@ export interface BatchCollector {
   clear(): void;
   readonly size: number;
 }
+
+type BatchOptions = NonNullable<WireBatchRequest['options']>;
 
 interface OpenBatch {
   readonly request: WireBatchRequest;
@@ -107,7 +109,7 @@ export function createBatchCollector(
     if (options === undefined) throw badRequest('the first chunk of a batch must have options');
     return {
       // The first chunk also has events, which a rejected batch must not keep.
-      request: { ...request, proposedMessages: [] },
+      request: { ...request, proposedMessages: [], options: detachedOptions(options) },
       stream: streamNameOf(options.streamIdentifier),
       expected: expectedOf(options, options.streamPosition),
       events: [],
@@ -170,14 +172,18 @@ export function createBatchCollector(
   };
 }
 
+function detachedOptions(options: BatchOptions): BatchOptions {
+  const { streamIdentifier } = options;
+  if (streamIdentifier === undefined) return options;
+  const streamName = detached(streamIdentifier.streamName);
+  return { ...options, streamIdentifier: { ...streamIdentifier, streamName } };
+}
+
 function exhausted(message: string): RpcError {
   return new RpcError(message, { status: status.resourceExhausted });
 }
 
-function deadlineOf(
-  options: NonNullable<WireBatchRequest['options']>,
-  nowMs: number,
-): number | undefined {
+function deadlineOf(options: BatchOptions, nowMs: number): number | undefined {
   if (options.deadlineAt !== undefined) return toMs(options.deadlineAt);
   return options.deadlineIn === undefined ? undefined : nowMs + toMs(options.deadlineIn);
 }

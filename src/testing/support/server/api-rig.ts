@@ -13,6 +13,7 @@ import {
 import type { TokenScope } from '../../../platform/tokens/scopes.ts';
 import { projection, readModel, type ProjectedEvent } from '../../../projections/index.ts';
 import { saga } from '../../../reactors/index.ts';
+import type { EventStoreOptions } from '../../../store/index.ts';
 import { subscription, Terminal } from '../../../subscriptions/index.ts';
 import { bankWeb } from './bank-web-rig.ts';
 import { taskType } from '../../../tasks/index.ts';
@@ -153,6 +154,7 @@ export async function openApi(
   options: ApiOptions = {},
   engines: EngineUrls = { store: 'memory:' },
   modules: readonly PlatformModule[] = [],
+  storeOptions: EventStoreOptions = {},
 ): Promise<Api> {
   await using stack = new AsyncDisposableStack();
   const faults = { isFixed: false };
@@ -163,6 +165,7 @@ export async function openApi(
       taskTypes,
       // A test of worker routes waits for the sweeper.
       taskSweepEveryMs: 100,
+      ...storeOptions,
     }),
   );
   await platform.start();

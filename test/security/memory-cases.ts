@@ -1,0 +1,186 @@
+// Callers with small permissions must not fill the memory of a server with a heap of 512 MB, on several engines.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import * as grpc from '@grpc/grpc-js';
+import { WebSocket } from 'ws';
+import type { EngineUrls } from '../../src/platform/index.ts';
+import { loadProtocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
+import { batchRequest, batchResponse } from '../../src/server/kurrent/protocol/streams-messages.ts';
+import { startChild, type Child } from '../../src/testing/child-process.ts';
+import { soakMinutes } from '../store/rig.ts';
+import type { BusOrder, BusUse, MemoryInput, MemoryServer, MemoryUse } from './memory-main.ts';
+
+const isLong = soakMinutes > 0;
+const counts = {
+  /** Events of 1 MB; in memory 2 MB, because of one character. */
+  appends: isLong ? 900 : 30,
+  sockets: isLong ? 400 : 300,
+  calls: isLong ? 40 : 2,
+  batchesPerCall: isLong ? 60 : 18,
+  pages: isLong ? 60 : 8,
+  /** Messages of 0.9 MB. */
+  messages: isLong ? 1_000 : 24,
+};
+const mebibyte = 1_048_576;
+const heapBytes = 512 * mebibyte;
+/** The heap, buffers of sockets and of SQLite, and the code. */
+const rssBytesMax = 1_000 * mebibyte;
+
+const large = { text: `${'x'.repeat(1_000_000)}\u0394` };
+const stream = 'shop.order.v1-core-o1';
+
+export const memoryTitle =
+  'unread responses, open batches, large pages and messages stay within the memory of a small server';
+
+export async function checkMemory(engines: EngineUrls): Promise<void> {
+  await using child = startChild(new URL('./memory-main.ts', import.meta.url), {
+    input: { engines } satisfies MemoryInput,
+    nodeFlags: [`--max-old-space-size=${heapBytes / mebibyte}`],
+  });
+  const server = await child.message(
+    (message): message is MemoryServer => (message as MemoryServer).kind === 'serving',
+  );
+  await using attack = new AsyncDisposableStack();
+
+  await appendLarge(server);
+  await assertServing(server, child, 'appends');
+
+  attack.adopt(unreadEvents(server), (socket) => void socket.destroy());
+  for (const socket of await unreadSockets(server))
+    attack.adopt(socket, (each) => each.terminate());
+  await assertServing(server, child, 'unread clients');
+
+  attack.use(await openBatches(server));
+  await assertServing(server, child, 'open batches');
+
+  const pages = await Promise.all(Array.from({ length: counts.pages }, () => readPage(server)));
+  assert.ok(pages.every((items) => items > 0));
+  await assertServing(server, child, 'large pages');
+
+  const { fetched, read } = await useBus(child);
+  assert.ok(fetched < 18, `${fetched} messages in one fetch`);
+  assert.equal(read, counts.messages);
+  await assertServing(server, child, 'large messages');
+}
+
+async function useBus(child: Child): Promise<BusUse> {
+  child.send({ messages: counts.messages } satisfies BusOrder);
+  return child.message((message): message is BusUse => (message as BusUse).kind === 'bus');
+}
+
+async function appendLarge({ url, tokens }: MemoryServer): Promise<void> {
+  const body = JSON.stringify({ events: [{ type: 'order.placed.v1', payload: large }] });
+  const append = async (): Promise<void> => {
+    const response = await fetch(`${url}/api/v1/streams/${stream}/events`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${tokens.append}`, 'content-type': 'application/json' },
+    });
+    assert.equal(response.status, 201, await response.text());
+  };
+  for (let at = 0; at < counts.appends; at += 5) {
+    await Promise.all(Array.from({ length: 5 }, append));
+  }
+}
+
+function unreadEvents({ url, tokens }: MemoryServer) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.pause();
+  socket.on('error', () => undefined);
+  const credentials = `authorization: Bearer ${tokens.read}`;
+  socket.write(
+    `GET /api/v1/events/subscribe HTTP/1.1\r\nhost: localhost\r\n${credentials}\r\n\r\n`,
+  );
+  return socket;
+}
+
+async function unreadSockets({ url, tokens }: MemoryServer): Promise<readonly WebSocket[]> {
+  const headers = { authorization: `Bearer ${tokens.read}` };
+  const sockets = Array.from(
+    { length: counts.sockets },
+    () => new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers }),
+  );
+  for (const socket of sockets) socket.on('error', () => undefined);
+  await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  for (const socket of sockets) {
+    socket.send(JSON.stringify({ type: 'subscribe', id: 's' }));
+    socket.pause();
+  }
+  return sockets;
+}
+
+/** Each call sends batches of almost 1 MB without their last chunk. */
+async function openBatches({ kurrentPort }: MemoryServer): Promise<Disposable> {
+  const protocol = await loadProtocol();
+  const { encode } = protocol.codec(batchRequest);
+  const { decode } = protocol.codec(batchResponse);
+  const client = new grpc.Client(`127.0.0.1:${kurrentPort}`, grpc.credentials.createInsecure());
+  const method = '/event_store.client.streams.Streams/BatchAppend';
+  const rejected: number[] = [];
+  const calls = Array.from({ length: counts.calls }, () => {
+    const call = client.makeBidiStreamRequest(
+      method,
+      (value: Parameters<typeof encode>[0]) => encode(value),
+      (bytes: Buffer) => decode(bytes) as { error?: { code: number } },
+    );
+    call.on('error', () => undefined);
+    call.on('data', ({ error }) => rejected.push(error?.code ?? 0));
+    return call;
+  });
+  for (let count = 0; count < counts.batchesPerCall; count += 1) {
+    for (const call of calls) {
+      const isWritten = call.write({
+        correlationId: { string: crypto.randomUUID() },
+        options: { streamIdentifier: { streamName: Buffer.from('a-1') }, any: {} },
+        proposedMessages: [
+          {
+            id: { string: crypto.randomUUID() },
+            metadata: { type: 'a', 'content-type': 'application/octet-stream' },
+            customMetadata: Buffer.alloc(0),
+            data: Buffer.alloc(1_000_000),
+          },
+        ],
+        isFinal: false,
+      });
+      if (!isWritten) await once(call, 'drain');
+    }
+  }
+  // The last batch of each call is answered after all batches before it.
+  for (const call of calls) {
+    const correlationId = { string: crypto.randomUUID() };
+    call.write({ correlationId, proposedMessages: [], isFinal: false });
+    await once(call, 'data');
+  }
+  assert.ok(rejected.includes(grpc.status.RESOURCE_EXHAUSTED), 'no batch was rejected');
+  return {
+    [Symbol.dispose]() {
+      for (const call of calls) call.cancel();
+      client.close();
+    },
+  };
+}
+
+/** Returns the number of events in the page. */
+async function readPage({ url, tokens }: MemoryServer): Promise<number> {
+  const response = await fetch(`${url}/api/v1/streams/${stream}/events?limit=1000`, {
+    // The callers that do not read delay only themselves.
+    headers: { authorization: `Bearer ${tokens.other}` },
+  });
+  const page = (await response.json()) as { items: unknown[] };
+  return page.items.length;
+}
+
+async function assertServing({ url }: MemoryServer, child: Child, after: string): Promise<void> {
+  assert.equal((await fetch(`${url}/health/live`)).status, 200, after);
+  const seen = child.messages.length;
+  child.send('memory');
+  const { rssMax, heapMax } = await child.message(
+    (message): message is MemoryUse =>
+      (message as MemoryUse).kind === 'memory' && child.messages.indexOf(message) >= seen,
+  );
+  const used = `${Math.round(heapMax / mebibyte)} MiB of heap, ${Math.round(rssMax / mebibyte)} MiB in all`;
+  assert.ok(heapMax < heapBytes, `${after}: ${used}`);
+  assert.ok(rssMax < rssBytesMax, `${after}: ${used}`);
+}

@@ -1,0 +1,16 @@
+import { test } from 'node:test';
+import { startNats } from '../../src/testing/servers/nats-server.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
+import { soakMinutes } from '../store/rig.ts';
+import { checkMemory, memoryTitle } from './memory-cases.ts';
+
+const skip = soakMinutes === 0 && 'minutes long: npm run soak -- security';
+
+for (const [name, start] of Object.entries({ Redis: startRedis, NATS: startNats })) {
+  test(`PostgreSQL and ${name}: ${memoryTitle}`, { skip }, async () => {
+    await using server = await start();
+    const { url } = server;
+    await checkMemory({ store: (await sharedPostgres()).url, keys: url, bus: url });
+  });
+}
