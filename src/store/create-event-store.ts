@@ -15,7 +15,7 @@ import {
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
 import { forgottenStream, subjectForgottenType } from './erasure.ts';
-import { createEventReader, eventFeed } from './event-feed.ts';
+import { createEventReader, eventFeed, streamDeleted, streamReads } from './event-feed.ts';
 import type {
   AppendOptions,
   AppendResult,
@@ -24,7 +24,7 @@ import type {
   StreamInfo,
   StreamMetadata,
 } from './event-store.ts';
-import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import { softDeleted, versionConflict, type ExpectedRevision } from './expected-revision.ts';
 import { toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
@@ -321,31 +321,19 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const { after = -1, signal } = subscribeOptions;
       const bound = toPageBound(subscribeOptions);
       assertOpen();
-      // The feed counts in sequences of the store; `from` tracks the revision in the stream.
-      let from = (after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after) + 1;
-      yield* eventFeed(
-        {
-          async read(considered, readSignal) {
-            assertOpen();
-            // Read the head first: an event between the two reads is then found later instead of skipped.
-            const head = await engine.head();
-            const query = {
-              stream,
-              direction: 'forwards',
-              from,
-              ...bound,
-              nowMs: clock.now(),
-            } as const;
-            const { state, rows, end } = await engine.readStream({ ...query, signal: readSignal });
-            if (state?.tombstoned === true) throw streamDeleted(stream);
-            const events = await decode(rows);
-            // Update last, so a failed read is retried from the same revision.
-            from = (rows.at(-1)?.revision ?? from - 1) + 1;
-            const last = rows.at(-1)?.sequence ?? considered;
-            return { events, considered: end ? Math.max(last, head) : last, end };
-          },
-          whenMore,
+      const start = after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after;
+      const read = streamReads({
+        stream,
+        start: { after: start, isLive: after === 'end' },
+        load: (query) => {
+          assertOpen();
+          return engine.readStream({ ...query, ...bound, nowMs: clock.now() });
         },
+        head: () => engine.head(),
+        decode,
+      });
+      yield* eventFeed(
+        { read, whenMore },
         {
           after: 0,
           signal,
@@ -445,21 +433,4 @@ function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {
   return !prepared.some((each) => each instanceof Promise);
-}
-
-function versionConflict(
-  { stream, expected }: Pick<StreamWrite, 'stream' | 'expected'>,
-  actual: number,
-): MillraceError {
-  return new MillraceError(
-    'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
-    { details: { stream, expected, actual } },
-  );
-}
-
-function streamDeleted(stream: string): MillraceError {
-  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
-    details: { stream },
-  });
 }

@@ -24,6 +24,8 @@ export interface StoreCapabilities {
   readonly scavenge?: boolean | undefined;
   /** Stores the recording time with millisecond precision. Default: yes. */
   readonly exactTimes?: boolean | undefined;
+  /** A live reader of a stream also gets events that retention hides before it reads them. Default: yes. */
+  readonly everyLiveEvent?: boolean | undefined;
 }
 
 export interface RowToWrite {
@@ -90,6 +92,8 @@ export interface StreamQuery extends PageBound {
   readonly direction: 'forwards' | 'backwards';
   /** Inclusive. */
   readonly from: number;
+  /** Rows from this revision on are returned even if retention hides them: a live reader gets each event. */
+  readonly liveFrom?: number | undefined;
   readonly nowMs: number;
   readonly signal?: AbortSignal | undefined;
 }
