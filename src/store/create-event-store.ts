@@ -27,6 +27,7 @@ import type {
 import { softDeleted, versionConflict, type ExpectedRevision } from './expected-revision.ts';
 import { toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
+import { isVisible } from './retention.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
@@ -190,9 +191,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
   };
 
-  const stateOf = async (stream: string) => {
-    if (engine.streamState !== undefined) return engine.streamState(stream);
-    const page = await engine.readStream({
+  const lastOf = (stream: string) =>
+    engine.readStream({
       stream,
       direction: 'backwards',
       from: Number.MAX_SAFE_INTEGER,
@@ -200,19 +200,18 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       bytesMax: 1,
       nowMs: clock.now(),
     });
-    return page.state;
+
+  const stateOf = async (stream: string) =>
+    engine.streamState === undefined ? (await lastOf(stream)).state : engine.streamState(stream);
+
+  const statesOf = async (streams: readonly string[]) => {
+    if (engine.streamStates !== undefined) return engine.streamStates(streams);
+    const states = await Promise.all(streams.map(stateOf));
+    return new Map(streams.map((stream, index) => [stream, states[index]]));
   };
 
   const metadataOf = async (stream: string): Promise<StreamMetadata> => {
-    const page = await engine.readStream({
-      stream: metadataStream(stream),
-      direction: 'backwards',
-      from: Number.MAX_SAFE_INTEGER,
-      limit: 1,
-      bytesMax: 1,
-      nowMs: clock.now(),
-    });
-    const [latest] = await decode(page.rows);
+    const [latest] = await decode((await lastOf(metadataStream(stream))).rows);
     return fromMetadataPayload(latest?.payload);
   };
 
@@ -290,6 +289,16 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       const row = await engine.findEvent(stream, eventId);
       return row === undefined ? undefined : (await decode([row]))[0];
+    },
+
+    async areVisible(events) {
+      assertOpen();
+      const states = await statesOf([...new Set(events.map(({ stream }) => stream))]);
+      return events.map(({ stream, revision, recordedAt }) => {
+        const state = states.get(stream);
+        const row = { revision, recordedAtMs: Date.parse(recordedAt) };
+        return state?.tombstoned === false && isVisible(state, row, clock.now());
+      });
     },
 
     async *subscribe(subscribeOptions = {}) {

@@ -145,6 +145,9 @@ export interface EventStore extends AsyncDisposable {
   /** The event with this id in this stream; duplicate commands find their first result with it. */
   findEvent(stream: string, eventId: string): Promise<RecordedEvent | undefined>;
 
+  /** For each event, whether its stream still shows it: false after truncation, deletion and expiry. */
+  areVisible(events: readonly RecordedEvent[]): Promise<readonly boolean[]>;
+
   /** Catches up, then follows new events; ends when the signal aborts or the loop exits. */
   subscribe(options?: SubscribeOptions): AsyncIterable<FeedItem>;
   subscribeToStream(stream: string, options?: SubscribeToStreamOptions): AsyncIterable<FeedItem>;

@@ -153,6 +153,8 @@ export interface StoreEngine extends AsyncDisposable {
    * reports whether the stream has a tombstone.
    */
   streamState?(stream: string): Promise<StreamState | undefined>;
+  /** The states of many streams in one query; without it they are read one by one. */
+  streamStates?(streams: readonly string[]): Promise<ReadonlyMap<string, StreamState | undefined>>;
   /** The event with this id in this stream, even if retention hides it. */
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   /** The highest sequence below which no row can still appear. */

@@ -43,8 +43,11 @@ export function createGroupFeed(
   const toReads = async (
     events: readonly RecordedEvent[],
     signal: AbortSignal,
+    isLive: boolean,
   ): Promise<readonly ReadEvent[]> => {
-    if (index !== undefined) return asLinks(events, source, settings.resolveLinks);
+    if (index !== undefined) {
+      return asLinks(store, events, { stream: source, resolve: settings.resolveLinks, isLive });
+    }
     if (!settings.resolveLinks) return events.map((event) => ({ event }));
     return Array.fromAsync(resolveLinks(store, events, { mayRead, signal }));
   };
@@ -68,9 +71,10 @@ export function createGroupFeed(
 
   return {
     async *follow(after, signal) {
+      let isLive = false;
       for await (const item of openFeed(after, signal)) {
         if (item.kind === 'events') {
-          const reads = await toReads(item.events, signal);
+          const reads = await toReads(item.events, signal, isLive);
           const messages = reads.flatMap((read, at) => {
             const recorded = item.events[at];
             return recorded === undefined ? [] : [toMessage(read, recorded)];
@@ -79,12 +83,15 @@ export function createGroupFeed(
         } else if (!byRevision) {
           yield { kind: 'passed', at: toSequence(item.position) };
         }
+        if (item.kind === 'caughtUp' || item.kind === 'fellBehind') {
+          isLive = item.kind === 'caughtUp';
+        }
       }
     },
     async find(target, signal) {
       const found = await eventAt(store, target, { signal });
       if (found === undefined) return undefined;
-      const [read] = await toReads([found], signal);
+      const [read] = await toReads([found], signal, false);
       return read === undefined ? undefined : toMessage(read, found);
     },
     targetOf({ content: { event, link } }) {

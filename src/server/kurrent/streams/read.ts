@@ -40,8 +40,8 @@ export async function read(
     }
     last = page.at(-1);
     count += page.length;
-    const events = toReadEvents(context, plan, shown === undefined ? page : page.map(shown), info);
-    for await (const each of events) {
+    const events = shown === undefined ? page : page.map(shown);
+    for await (const each of await toReadEvents(context, plan, events, info)) {
       const full = send({ event: toWireEvent(each, wire) });
       if (full !== undefined) await full;
     }

@@ -54,6 +54,7 @@ async function follow(
   const every = source.kind === 'all' ? source.checkpointEvery : undefined;
   const pace = every === undefined ? undefined : createCheckpointPace(start, every);
   let number = start;
+  let isLive = false;
   const checkpoints = async (upTo: number): Promise<void> => {
     for (const point of pace?.reached(upTo) ?? []) {
       await send({ checkpoint: { ...wirePosition(point), timestamp: wireTime(context) } });
@@ -65,7 +66,7 @@ async function follow(
     if (item.kind === 'events') {
       const visible = keep === undefined ? item.events : item.events.filter(keep);
       let index = 0;
-      for await (const event of toReadEvents(context, plan, visible, info)) {
+      for await (const event of await toReadEvents(context, plan, visible, { ...info, isLive })) {
         const recorded = visible[index];
         index += 1;
         if (recorded === undefined) continue;
@@ -84,6 +85,7 @@ async function follow(
       const where =
         source.kind === 'all' ? { position: wirePosition(number) } : { streamRevision: number };
       await send({ [item.kind]: { timestamp, ...where } });
+      isLive = item.kind === 'caughtUp';
     }
   }
 }
