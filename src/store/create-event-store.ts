@@ -376,11 +376,11 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await setRetention(stream, metadata, undefined);
     },
 
-    async deleteStream(stream, { expected = 'any' } = {}) {
+    async deleteStream(stream, { expected = 'any', keepsMetadata = true } = {}) {
       assertOpen();
       checkStream(stream, options.names);
       checkExpected(expected);
-      const { truncateBefore: _old, ...metadata } = await metadataOf(stream);
+      const metadata = keepsMetadata ? await metadataOf(stream) : {};
       await setRetention(stream, { ...metadata, truncateBefore: softDeleted }, expected);
     },
 

@@ -162,7 +162,11 @@ export interface EventStore extends AsyncDisposable {
   /** Hides all events; a new append revives the stream and continues its revisions. */
   deleteStream(
     stream: string,
-    options?: { readonly expected?: ExpectedRevision | undefined },
+    options?: {
+      readonly expected?: ExpectedRevision | undefined;
+      /** Whether the restored stream has its other metadata. Default: yes; EventStoreDB drops it. */
+      readonly keepsMetadata?: boolean | undefined;
+    },
   ): Promise<void>;
   /** Deletes the stream permanently: no further append is possible. */
   tombstoneStream(

@@ -132,6 +132,17 @@ export const deletionCases: StoreCases = {
     assert.equal((await storedIds(store, stream)).length, 5);
   },
 
+  'deleted: a deletion can drop the other metadata': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    await store.setStreamMetadata(stream, { maxCount: 1, custom: { owner: 'jane' } });
+    await store.deleteStream(stream, { keepsMetadata: false });
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {});
+    await store.append(stream, newEvents(7));
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, { truncateBefore: 3 });
+    assert.equal((await storedIds(store, stream)).length, 7);
+  },
+
   'visibility: hidden and deleted events are not visible': async ({ store }) => {
     const whole = newStream();
     const [counted, truncated, softly, removed] = [0, 1, 2, 3].map(() => newStream()) as [
