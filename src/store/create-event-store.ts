@@ -15,7 +15,7 @@ import {
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
 import { forgottenStream, subjectForgottenType } from './erasure.ts';
-import { createEventReader, eventFeed } from './event-feed.ts';
+import { createEventReader, eventFeed, streamDeleted, streamReads } from './event-feed.ts';
 import type {
   AppendOptions,
   AppendResult,
@@ -24,10 +24,11 @@ import type {
   StreamInfo,
   StreamMetadata,
 } from './event-store.ts';
-import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import { softDeleted, versionConflict, type ExpectedRevision } from './expected-revision.ts';
 import { rowsBytes, toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
 import { createPersonalData } from './personal-data.ts';
+import { isVisible } from './retention.ts';
 import { startPosition, toPosition, toSequence } from './position.ts';
 import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
 import {
@@ -191,9 +192,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
   };
 
-  const stateOf = async (stream: string) => {
-    if (engine.streamState !== undefined) return engine.streamState(stream);
-    const page = await engine.readStream({
+  const lastOf = (stream: string) =>
+    engine.readStream({
       stream,
       direction: 'backwards',
       from: Number.MAX_SAFE_INTEGER,
@@ -201,19 +201,18 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       bytesMax: 1,
       nowMs: clock.now(),
     });
-    return page.state;
+
+  const stateOf = async (stream: string) =>
+    engine.streamState === undefined ? (await lastOf(stream)).state : engine.streamState(stream);
+
+  const statesOf = async (streams: readonly string[]) => {
+    if (engine.streamStates !== undefined) return engine.streamStates(streams);
+    const states = await Promise.all(streams.map(stateOf));
+    return new Map(streams.map((stream, index) => [stream, states[index]]));
   };
 
   const metadataOf = async (stream: string): Promise<StreamMetadata> => {
-    const page = await engine.readStream({
-      stream: metadataStream(stream),
-      direction: 'backwards',
-      from: Number.MAX_SAFE_INTEGER,
-      limit: 1,
-      bytesMax: 1,
-      nowMs: clock.now(),
-    });
-    const [latest] = await decode(page.rows);
+    const [latest] = await decode((await lastOf(metadataStream(stream))).rows);
     return fromMetadataPayload(latest?.payload);
   };
 
@@ -293,6 +292,16 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       return row === undefined ? undefined : (await decode([row]))[0];
     },
 
+    async areVisible(events) {
+      assertOpen();
+      const states = await statesOf([...new Set(events.map(({ stream }) => stream))]);
+      return events.map(({ stream, revision, recordedAt }) => {
+        const state = states.get(stream);
+        const row = { revision, recordedAtMs: Date.parse(recordedAt) };
+        return state?.tombstoned === false && isVisible(state, row, clock.now());
+      });
+    },
+
     async *subscribe(subscribeOptions = {}) {
       const { after = startPosition, filter, signal } = subscribeOptions;
       const bound = toPageBound(subscribeOptions);
@@ -323,32 +332,19 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const { after = -1, signal } = subscribeOptions;
       const bound = toPageBound(subscribeOptions);
       assertOpen();
-      // The feed counts in sequences of the store; `from` tracks the revision in the stream.
-      let from = (after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after) + 1;
-      yield* eventFeed(
-        {
-          async read(considered, readSignal) {
-            assertOpen();
-            // Read the head first: an event between the two reads is then found later instead of skipped.
-            const head = await engine.head();
-            const query = {
-              stream,
-              direction: 'forwards',
-              from,
-              ...bound,
-              nowMs: clock.now(),
-            } as const;
-            const { state, rows, end } = await engine.readStream({ ...query, signal: readSignal });
-            if (state?.tombstoned === true) throw streamDeleted(stream);
-            const events = await decode(rows);
-            // Update last, so a failed read is retried from the same revision.
-            from = (rows.at(-1)?.revision ?? from - 1) + 1;
-            const last = rows.at(-1)?.sequence ?? considered;
-            const bytes = rowsBytes(rows);
-            return { events, bytes, considered: end ? Math.max(last, head) : last, end };
-          },
-          whenMore,
+      const start = after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after;
+      const read = streamReads({
+        stream,
+        start: { after: start, isLive: after === 'end' },
+        load: (query) => {
+          assertOpen();
+          return engine.readStream({ ...query, ...bound, nowMs: clock.now() });
         },
+        head: () => engine.head(),
+        decode,
+      });
+      yield* eventFeed(
+        { read, whenMore },
         {
           after: 0,
           signal,
@@ -382,11 +378,11 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await setRetention(stream, metadata, undefined);
     },
 
-    async deleteStream(stream, { expected = 'any' } = {}) {
+    async deleteStream(stream, { expected = 'any', keepsMetadata = true } = {}) {
       assertOpen();
       checkStream(stream, options.names);
       checkExpected(expected);
-      const { truncateBefore: _old, ...metadata } = await metadataOf(stream);
+      const metadata = keepsMetadata ? await metadataOf(stream) : {};
       await setRetention(stream, { ...metadata, truncateBefore: softDeleted }, expected);
     },
 
@@ -449,21 +445,4 @@ function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {
   return !prepared.some((each) => each instanceof Promise);
-}
-
-function versionConflict(
-  { stream, expected }: Pick<StreamWrite, 'stream' | 'expected'>,
-  actual: number,
-): MillraceError {
-  return new MillraceError(
-    'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
-    { details: { stream, expected, actual } },
-  );
-}
-
-function streamDeleted(stream: string): MillraceError {
-  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
-    details: { stream },
-  });
 }

@@ -2,12 +2,14 @@
 // pulls, so memory holds one page being consumed and one being fetched, whatever the lag.
 
 import { aborted } from '../foundation/clock.ts';
-import { hasCode } from '../foundation/error.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { EventReader, FeedItem, PageLoading, ReadOptions } from './event-store.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
-import { toPageBound, type PageBound } from './page-bound.ts';
+import { rowsBytes, toPageBound, type PageBound } from './page-bound.ts';
 import { toPosition } from './position.ts';
-import type { RecordedEvent } from './recorded-event.ts';
+import type { RecordedEvent, StoredRow } from './recorded-event.ts';
+import type { StreamPage, StreamQuery } from './store-engine.ts';
+import { tombstoneType } from './stream-metadata.ts';
 
 interface PageSource {
   readonly start: number;
@@ -144,6 +146,60 @@ export async function* eventFeed(
   } finally {
     exit.abort();
   }
+}
+
+/**
+ * The reads of a live feed of one stream. Retention applies to the events that were stored before the first read: a live
+ * reader gets every later event, although retention may hide it before the next read.
+ */
+export function streamReads({
+  stream,
+  start,
+  load,
+  head,
+  decode,
+}: {
+  readonly stream: string;
+  /** `isLive`: the reader has no events to catch up with. */
+  readonly start: { readonly after: number; readonly isLive: boolean };
+  readonly load: (query: Omit<StreamQuery, 'nowMs' | keyof PageBound>) => Promise<StreamPage>;
+  readonly head: () => Promise<number>;
+  readonly decode: (rows: readonly StoredRow[]) => Promise<RecordedEvent[]>;
+}): FeedSource['read'] {
+  // The feed counts in sequences of the store, these in revisions of the stream.
+  let from = start.after + 1;
+  let liveFrom = start.isLive ? from : undefined;
+  return async (considered, signal) => {
+    // Read the head first: an event between the two reads is then found later instead of skipped.
+    const headBefore = await head();
+    const page = await load({ stream, direction: 'forwards', from, liveFrom, signal });
+    const { state, end } = page;
+    const isGone = state?.tombstoned === true;
+    // A live reader gets the events before the tombstone first.
+    const rows = isGone ? page.rows.filter(({ type }) => type !== tombstoneType) : page.rows;
+    if (isGone && (liveFrom === undefined || rows.length === 0)) throw streamDeleted(stream);
+    const events = await decode(rows);
+    const last = rows.at(-1);
+    const revision = state?.revision ?? -1;
+    // Update last, so a failed read is retried from the same revision.
+    liveFrom ??= revision + 1;
+    // The tombstone itself is left for the next read, which throws.
+    const isDone = end && !isGone;
+    from = Math.max(from, (last?.revision ?? -1) + 1, isDone ? revision + 1 : 0);
+    const sequence = last?.sequence ?? considered;
+    return {
+      events,
+      bytes: rowsBytes(rows),
+      considered: isDone ? Math.max(sequence, headBefore) : sequence,
+      end,
+    };
+  };
+}
+
+export function streamDeleted(stream: string): MillraceError {
+  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
+    details: { stream },
+  });
 }
 
 /** Marks a prefetched page as handled: it may fail after the consumer has left. */

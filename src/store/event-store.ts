@@ -148,6 +148,9 @@ export interface EventStore extends AsyncDisposable {
   /** The event with this id in this stream; duplicate commands find their first result with it. */
   findEvent(stream: string, eventId: string): Promise<RecordedEvent | undefined>;
 
+  /** For each event, whether its stream still shows it: false after truncation, deletion and expiry. */
+  areVisible(events: readonly RecordedEvent[]): Promise<readonly boolean[]>;
+
   /** Catches up, then follows new events; ends when the signal aborts or the loop exits. */
   subscribe(options?: SubscribeOptions): AsyncIterable<FeedItem>;
   subscribeToStream(stream: string, options?: SubscribeToStreamOptions): AsyncIterable<FeedItem>;
@@ -162,7 +165,11 @@ export interface EventStore extends AsyncDisposable {
   /** Hides all events; a new append revives the stream and continues its revisions. */
   deleteStream(
     stream: string,
-    options?: { readonly expected?: ExpectedRevision | undefined },
+    options?: {
+      readonly expected?: ExpectedRevision | undefined;
+      /** Whether the restored stream has its other metadata. Default: yes; EventStoreDB drops it. */
+      readonly keepsMetadata?: boolean | undefined;
+    },
   ): Promise<void>;
   /** Deletes the stream permanently: no further append is possible. */
   tombstoneStream(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { softDeleted, type StreamState } from './expected-revision.ts';
-import { decideRetention, firstVisible, isVisible } from './retention.ts';
+import { decideRetention, firstVisible, isVisible, visibleRange } from './retention.ts';
 
 const state: StreamState = { revision: 4, truncateBefore: 0, tombstoned: false };
 const deleted: StreamState = { ...state, truncateBefore: softDeleted };
@@ -42,6 +42,25 @@ describe('retention', () => {
     assert.equal(isVisible(aging, row, 1_059_999), true);
     assert.equal(isVisible(aging, row, 1_060_000), false);
     assert.equal(isVisible(state, row, 9_999_999_999), true);
+  });
+
+  test('a live reader gets each event from the revision on at which it went live', () => {
+    const live = { direction: 'forwards', nowMs: 1_000_000, liveFrom: 3 } as const;
+    const strict = { ...state, maxCount: 1, maxAgeSeconds: 1 };
+    assert.deepEqual(visibleRange({ ...live, from: 3 }, strict), {
+      low: 3,
+      high: 4,
+      recordedAfterMs: -1,
+    });
+    assert.equal(visibleRange({ ...live, from: 0 }, strict)?.low, 3);
+    assert.equal(visibleRange({ ...live, from: 4 }, deleted)?.low, 4);
+    assert.equal(visibleRange({ ...live, from: 5 }, deleted), undefined);
+    const few = { ...state, maxCount: 3, maxAgeSeconds: 1 };
+    assert.deepEqual(visibleRange({ ...live, from: 0 }, few), {
+      low: 2,
+      high: 4,
+      recordedAfterMs: 999_000,
+    });
   });
 
   test('a change is checked against the expected revision', () => {

@@ -39,14 +39,20 @@ export function firstVisible(state: StreamState): number {
 
 /** The visible revisions of a query; undefined: none. Rows recorded before `recordedAfterMs` are hidden by age. */
 export function visibleRange(
-  { direction, from, nowMs }: Pick<StreamQuery, 'direction' | 'from' | 'nowMs'>,
+  {
+    direction,
+    from,
+    liveFrom = Number.POSITIVE_INFINITY,
+    nowMs,
+  }: Pick<StreamQuery, 'direction' | 'from' | 'liveFrom' | 'nowMs'>,
   state: StreamState,
 ): { readonly low: number; readonly high: number; readonly recordedAfterMs: number } | undefined {
-  const first = firstVisible(state);
+  const first = Math.min(firstVisible(state), liveFrom);
   const low = direction === 'forwards' ? Math.max(first, from) : first;
   const high = direction === 'forwards' ? state.revision : Math.min(from, state.revision);
   const { maxAgeSeconds } = state;
-  const recordedAfterMs = maxAgeSeconds === undefined ? -1 : nowMs - maxAgeSeconds * 1_000;
+  const isAgeless = maxAgeSeconds === undefined || low >= liveFrom;
+  const recordedAfterMs = isAgeless ? -1 : nowMs - maxAgeSeconds * 1_000;
   return low > high ? undefined : { low, high, recordedAfterMs };
 }
 

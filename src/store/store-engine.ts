@@ -24,6 +24,8 @@ export interface StoreCapabilities {
   readonly scavenge?: boolean | undefined;
   /** Stores the recording time with millisecond precision. Default: yes. */
   readonly exactTimes?: boolean | undefined;
+  /** A live reader of a stream also gets events that retention hides before it reads them. Default: yes. */
+  readonly everyLiveEvent?: boolean | undefined;
 }
 
 export interface RowToWrite {
@@ -90,6 +92,8 @@ export interface StreamQuery extends PageBound {
   readonly direction: 'forwards' | 'backwards';
   /** Inclusive. */
   readonly from: number;
+  /** Rows from this revision on are returned even if retention hides them: a live reader gets each event. */
+  readonly liveFrom?: number | undefined;
   readonly nowMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -149,6 +153,8 @@ export interface StoreEngine extends AsyncDisposable {
    * reports whether the stream has a tombstone.
    */
   streamState?(stream: string): Promise<StreamState | undefined>;
+  /** The states of many streams in one query; without it they are read one by one. */
+  streamStates?(streams: readonly string[]): Promise<ReadonlyMap<string, StreamState | undefined>>;
   /** The event with this id in this stream, even if retention hides it. */
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   /** The highest sequence below which no row can still appear. */

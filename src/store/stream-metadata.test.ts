@@ -42,6 +42,9 @@ describe('stream metadata', () => {
     for (const bad of [-1, 1.5, '3', null, true]) {
       assert.deepEqual(fromMetadataPayload({ $tb: bad, $maxCount: bad, $maxAge: bad }), {});
     }
+    assert.deepEqual(fromMetadataPayload({ $tb: 0, $maxCount: 0, $maxAge: 0 }), {
+      truncateBefore: 0,
+    });
     for (const payload of [undefined, null, 'text', 7]) {
       assert.deepEqual(fromMetadataPayload(payload), {});
     }

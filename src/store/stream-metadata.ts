@@ -50,9 +50,10 @@ export function fromMetadataPayload(payload: unknown): StreamMetadata {
   if (typeof payload !== 'object' || payload === null) return {};
   const { $tb, $maxCount, $maxAge, ...custom } = payload as Record<string, unknown>;
   return {
-    ...member('truncateBefore', $tb),
-    ...member('maxCount', $maxCount),
-    ...member('maxAgeSeconds', $maxAge),
+    ...member('truncateBefore', $tb, 0),
+    // As in EventStoreDB, a count or an age of 0 is no limit.
+    ...member('maxCount', $maxCount, 1),
+    ...member('maxAgeSeconds', $maxAge, 1),
     ...(Object.keys(custom).length === 0 ? {} : { custom }),
   };
 }
@@ -63,7 +64,7 @@ export function toRetention(metadata: StreamMetadata): Retention {
 }
 
 /** EventStoreDB's soft-delete number becomes ours. */
-function member(name: string, value: unknown): Record<string, number> {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) return {};
+function member(name: string, value: unknown, min: number): Record<string, number> {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min) return {};
   return { [name]: value >= Number(eventStoreSoftDeleted) ? softDeleted : value };
 }

@@ -37,6 +37,7 @@ export function adapterFixture(backing: Backing): AdapterFixture {
       crossProcess: true,
       scavenge: false,
       exactTimes: false,
+      everyLiveEvent: false,
     },
     async open(options) {
       const clock = options?.clock === undefined ? {} : { clock: options.clock };

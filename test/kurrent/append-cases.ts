@@ -28,6 +28,14 @@ export const appendCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(read?.event?.position, result.position);
   });
 
+  test('an empty binary event is stored', async () => {
+    const stream = unique();
+    await append(stream, bytesEvent(new Uint8Array()));
+    const [read] = await collect(api.readStream(stream));
+    const data = read?.event?.data as Uint8Array | undefined;
+    assert.deepEqual([data?.length, read?.event?.isJson], [0, false]);
+  });
+
   test('the result of several events has the revision and position of the last one', async () => {
     const stream = unique();
     const sent = events(5);

@@ -61,6 +61,41 @@ export const deleteCases: ClientCases = ({ api, append }) => {
     assert.equal(Number(back.metadata?.truncateBefore), 2);
   });
 
+  test('a restored stream has no other metadata', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    await api.setStreamMetadata(stream, { maxCount: 1, owner: 'jane' });
+    await api.deleteStream(stream);
+    await append(stream, events(3));
+    const { metadata } = await api.getStreamMetadata(stream);
+    assert.deepEqual(Object.keys(metadata ?? {}), ['truncateBefore']);
+    assert.equal((await collect(api.readStream(stream))).length, 3);
+  });
+
+  test('a stream that does not exist cannot be deleted', async () => {
+    for (const expectedRevision of ['any', 'no_stream'] as const) {
+      const stream = unique();
+      const error = await rejectsWith('wrong-expected-version', () =>
+        api.deleteStream(stream, { expectedRevision }),
+      );
+      assert.deepEqual([error.streamName, error.actual], [stream, -1n]);
+      assert.equal((await append(stream, event(), 'no_stream')).nextExpectedRevision, 0n);
+    }
+  });
+
+  test('a tombstone is an empty event with the highest revision in $all', async () => {
+    const stream = unique();
+    await append(stream, events(2));
+    await api.tombstoneStream(stream);
+    const all = await collect(api.readAll());
+    const tombstone = all.find(
+      ({ event: each }) => each?.streamId === stream && each.type === '$streamDeleted',
+    )?.event;
+    assert.deepEqual([tombstone?.revision, tombstone?.isJson], [2n ** 63n - 1n, false]);
+    const data = tombstone?.data as Uint8Array | undefined;
+    assert.equal(data?.length, 0);
+  });
+
   test('a delete checks the expected revision', async () => {
     const stream = unique();
     await append(stream, events(3));

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCases } from './client-cases.ts';
+import { followed } from './follow.ts';
 import { collect, event, events, rejectsWith, revisionsOf, unique } from './official-clients.ts';
 
 export const metadataCases: ClientCases = ({ api, append }) => {
@@ -36,7 +37,38 @@ export const metadataCases: ClientCases = ({ api, append }) => {
     const { metadata } = await api.getStreamMetadata(stream);
     assert.deepEqual(metadata, { maxCount: 2 });
     // The metadata revision of the clients is its position.
-    assert.deepEqual(revisionsOf(await collect(api.readStream(`$$${stream}`))), [0, 1]);
+    assert.deepEqual(revisionsOf(await collect(api.readStream(`$$${stream}`))), [1]);
+  });
+
+  test('the metadata stream shows only its last event, to reads and subscriptions', async () => {
+    const stream = unique();
+    for (const maxCount of [1, 2, 3]) await api.setStreamMetadata(stream, { maxCount });
+    const read = async (options: object): Promise<number[]> =>
+      revisionsOf(await collect(api.readStream(`$$${stream}`, options)));
+    assert.deepEqual(await read({ maxCount: 1 }), [2]);
+    assert.deepEqual(await read({ fromRevision: 1n }), [2]);
+    assert.deepEqual(await read({ fromRevision: 3n }), []);
+    const backwards = { direction: 'backwards' } as const;
+    assert.deepEqual(await read({ ...backwards, fromRevision: 'end' }), [2]);
+    assert.deepEqual(await read({ ...backwards, fromRevision: 1n }), []);
+    await using follower = followed(api.subscribeToStream(`$$${stream}`));
+    await follower.caughtUp();
+    await api.setStreamMetadata(stream, {});
+    assert.deepEqual(revisionsOf(await follower.count(2)), [2, 3]);
+  });
+
+  test('a maximum count or age of 0 hides nothing', async () => {
+    const stream = unique();
+    await append(stream, events(3));
+    for (const metadata of [{ maxCount: 0 }, { maxAge: 0 }]) {
+      await append(`$$${stream}`, {
+        ...event({ type: '$metadata' }),
+        data: Object.fromEntries(
+          Object.entries(metadata).map(([key, value]) => [`$${key}`, value]),
+        ),
+      });
+      assert.equal((await collect(api.readStream(stream))).length, 3);
+    }
   });
 
   test('metadata is an event of the metadata stream', async () => {

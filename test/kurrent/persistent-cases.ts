@@ -203,6 +203,12 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     await api.replayParkedMessagesToStream(stream, name);
     const seen = await consumer.count(6);
     assert.deepEqual(idsOf(seen.slice(3)).toSorted(), idsOf(sent).toSorted());
+    // A replayed event has the link of the parked stream, and is acknowledged by it.
+    assert.ok(seen.slice(3).every(({ link }) => link?.streamId.endsWith(`::${name}-parked`)));
+    await eventually(async () => {
+      const { stats } = await api.getPersistentSubscriptionToStreamInfo(stream, name);
+      return stats.totalInFlightMessages === 0;
+    });
   });
 
   test('replaying stops at the requested count', async () => {
@@ -248,6 +254,74 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     const seen = await consumer.count(2);
     assert.equal(seen[1]?.retryCount, 1);
     assert.equal(seen[0]?.event?.id, seen[1]?.event?.id);
+  });
+
+  test('each lost consumer raises the retry count', async () => {
+    const [stream, name] = [unique(), group()];
+    await append(stream, event());
+    await api.createPersistentSubscriptionToStream(stream, name, toStream({ maxRetryCount: 1 }));
+    const counts: unknown[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      await using consumer = consume(stream, name, { settle: 'none' });
+      const [delivered] = await consumer.count(1);
+      counts.push(delivered?.retryCount);
+    }
+    assert.deepEqual(counts, [0, 1, 2, 3]);
+  });
+
+  test('a nack with stop lets the consumer get the next event', async () => {
+    const [stream, name] = [unique(), group()];
+    const sent = events(3);
+    await append(stream, sent);
+    await api.createPersistentSubscriptionToStream(stream, name, toStream());
+    const settle: Settle = async (delivered) => consumer.opened.nack('stop', '', delivered);
+    await using consumer = consume(stream, name, { settle, bufferSize: 1 });
+    assert.deepEqual(idsOf(await consumer.count(3)), idsOf(sent));
+  });
+
+  test('a group reads with a batch size of 0', async () => {
+    const [stream, name] = [unique(), group()];
+    await append(stream, events(3));
+    await api.createPersistentSubscriptionToStream(stream, name, toStream({ readBatchSize: 0 }));
+    await using consumer = consume(stream, name);
+    assert.deepEqual(revisionsOf(await consumer.count(3)), [0, 1, 2]);
+  });
+
+  test('a group of $all cannot start after the last event', async () => {
+    const startFrom = { commit: 1_000_000_000n, prepare: 1_000_000_000n };
+    await assert.rejects(
+      api.createPersistentSubscriptionToAll(group(), toAll({ startFrom })),
+      /after the last event/,
+    );
+  });
+
+  test('the last known event is absent until the group delivers one', async () => {
+    const [stream, name] = [unique(), group()];
+    await append(stream, events(2));
+    await api.createPersistentSubscriptionToStream(stream, name, toStream());
+    const lastKnown = async (): Promise<unknown> => {
+      const { stats } = await api.getPersistentSubscriptionToStreamInfo(stream, name);
+      return stats.lastKnownEventRevision;
+    };
+    assert.equal(await lastKnown(), undefined);
+    await using consumer = consume(stream, name);
+    await consumer.count(2);
+    assert.equal(await lastKnown(), 1n);
+  });
+
+  test('a tombstone of the stream does not end its consumers, who get what the group holds', async () => {
+    const [stream, name] = [unique(), group()];
+    const sent = events(5);
+    await append(stream, sent);
+    await api.createPersistentSubscriptionToStream(stream, name, toStream());
+    await using consumer = consume(stream, name, { settle: 'none', bufferSize: 2 });
+    await consumer.count(2);
+    await api.tombstoneStream(stream);
+    for (let count = 2; count < 5; count += 1) {
+      await consumer.opened.ack(...consumer.seen.slice(count - 2, count - 1));
+      await consumer.count(count + 1);
+    }
+    assert.deepEqual(idsOf(consumer.seen), idsOf(sent));
   });
 
   test('unacknowledged events of a lost consumer go to another one', async () => {

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ResolvedEvent } from '@kurrent/kurrentdb-client';
 import type { ClientCases } from './client-cases.ts';
+import { followed } from './follow.ts';
 import {
   collect,
   event,
@@ -194,6 +196,48 @@ export const readCases: ClientCases = ({ api, append }) => {
     const read = await collect(api.readStream(`$et-${type}`, { resolveLinkTos: true }));
     assert.deepEqual(idsOf(read), idsOf(sent));
     assert.ok(read.every(({ link }) => link?.streamId === `$et-${type}`));
+  });
+
+  test('a link has no event after truncation, expiry, deletion and a tombstone', async () => {
+    const category = unique('c');
+    const streams = Array.from({ length: 5 }, (_, index) => `${category}-${index}`) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const type = unique('Type');
+    for (const stream of streams) await append(stream, events(2, { type }));
+    await api.setStreamMetadata(streams[1], { truncateBefore: 1 });
+    await api.setStreamMetadata(streams[2], { maxCount: 1 });
+    await api.deleteStream(streams[3]);
+    await api.tombstoneStream(streams[4]);
+    const expected = [
+      [`0@${streams[0]}`, true],
+      [`1@${streams[0]}`, true],
+      [`0@${streams[1]}`, false],
+      [`1@${streams[1]}`, true],
+      [`0@${streams[2]}`, false],
+      [`1@${streams[2]}`, true],
+      [`0@${streams[3]}`, false],
+      [`1@${streams[3]}`, false],
+      [`0@${streams[4]}`, false],
+      [`1@${streams[4]}`, false],
+    ];
+    const shown = (read: readonly ResolvedEvent[]): unknown[] =>
+      read
+        .filter(({ link }) => !String(link?.data).includes('$'))
+        .map(({ link, event: target }) => [
+          Buffer.from(link?.data as Uint8Array).toString(),
+          target !== undefined,
+        ]);
+    for (const index of [`$ce-${category}`, `$et-${type}`]) {
+      const read = await collect(api.readStream(index, { resolveLinkTos: true }));
+      assert.deepEqual(shown(read).slice(0, 10), expected);
+      await using follower = followed(api.subscribeToStream(index, { resolveLinkTos: true }));
+      assert.deepEqual(shown(await follower.count(10)).slice(0, 10), expected);
+    }
   });
 
   test('a category without events is not found', async () => {

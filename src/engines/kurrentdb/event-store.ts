@@ -80,6 +80,8 @@ export async function kurrentdbEventStore(
       scavenge: false,
       // The client's bridge truncates event times to seconds.
       exactTimes: false,
+      // The server hides events from reads of the stream as soon as retention covers them.
+      everyLiveEvent: false,
     },
     write,
     readStream: (query) => reader.readStream(query),

@@ -21,7 +21,7 @@ import { matchesRow } from '../../store/event-filter.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { createPageMeter } from '../../store/page-bound.ts';
 import { storeLimits } from '../../store/prepare-append.ts';
-import { decideRetention, firstVisible, isVisible } from '../../store/retention.ts';
+import { decideRetention, firstVisible, isVisible, visibleRange } from '../../store/retention.ts';
 import { scavengeStepMax, scavengeStreams } from '../../store/scavenge.ts';
 import type { SubjectKey } from '../../store/erasure.ts';
 import type {
@@ -82,18 +82,18 @@ export function memoryEventStore(
     },
 
     async readStream(query) {
-      const { stream, direction, from, nowMs } = query;
-      const found = streams.get(stream);
+      const found = streams.get(query.stream);
       if (found === undefined) return { state: undefined, rows: [], end: true };
       const { state, sequences } = found;
+      const range = visibleRange(query, state);
+      if (range === undefined) return { state, rows: [], end: true };
+      const { low, high, recordedAfterMs } = range;
       const page: StoredRow[] = [];
-      const step = direction === 'forwards' ? 1 : -1;
-      const first = firstVisible(state);
-      let revision = step === 1 ? Math.max(from, first) : Math.min(from, state.revision);
+      const forwards = query.direction === 'forwards';
       const isLast = createPageMeter(query);
-      for (; revision >= first && revision <= state.revision; revision += step) {
-        const row = rowAt(sequences[revision]);
-        if (row === undefined || !isVisible(state, row, nowMs)) continue;
+      for (let step = 0; step <= high - low; step += 1) {
+        const row = rowAt(sequences[forwards ? low + step : high - step]);
+        if (row === undefined || row.recordedAtMs <= recordedAfterMs) continue;
         page.push(row);
         if (isLast(row)) return { state, rows: page, end: false };
       }

@@ -107,6 +107,7 @@ export async function mongodbEventStore(
       return appender.write(writes, writeOptions);
     },
     readStream: (query) => reading(() => reader.readStream(query)),
+    streamStates: (streams) => reading(async () => states.load(streams, await log.advance())),
     readAll: (query) => reading(() => reader.readAll(query)),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(async () => (await log.advance()).position),

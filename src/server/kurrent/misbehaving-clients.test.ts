@@ -7,7 +7,8 @@ import { eventually } from '../../testing/assertions.ts';
 import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
 import { newEvents } from '../../testing/conformance/store/fixture.ts';
-import { kurrentStoreOptions, startKurrentServer, type KurrentLimits } from './index.ts';
+import { serveRaw } from '../../testing/support/kurrent/serve-raw.ts';
+import { kurrentStoreOptions } from './index.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 import type { Fields } from './protocol/message.ts';
 import {
@@ -33,19 +34,8 @@ interface Raw {
   serverStream(method: string, request: object): grpc.ClientReadableStream<Record<string, unknown>>;
 }
 
-async function serve(
-  t: TestContext,
-  options: { readonly limits?: Partial<KurrentLimits>; readonly store?: EventStore } = {},
-): Promise<Raw> {
-  const { store = openMemory(kurrentStoreOptions).store, limits = {} } = options;
-  const server = await startKurrentServer(store, { port: 0, limits });
-  const client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure());
-  const protocol = await loadProtocol();
-  t.after(async () => {
-    client.close();
-    await server[Symbol.asyncDispose]();
-    await store[Symbol.asyncDispose]();
-  });
+async function serve(t: TestContext, options?: Parameters<typeof serveRaw>[1]): Promise<Raw> {
+  const { client, protocol, port } = await serveRaw(t, options);
   const codecs = (method: string) => {
     const [request, response] = messages[method] ?? assert.fail(`no messages of ${method}`);
     const { encode } = protocol.codec(request);
@@ -56,7 +46,7 @@ async function serve(
     };
   };
   return {
-    port: server.port,
+    port,
     duplex(method) {
       const { encode, decode } = codecs(method);
       return client.makeBidiStreamRequest(`/${streams}.Streams/${method}`, encode, decode);

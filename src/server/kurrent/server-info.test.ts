@@ -8,8 +8,8 @@ test('methods are listed in lower case, with their features', () => {
   assert.deepEqual(
     supportedMethods({ 'a.B': { GetInfo: { ...method, features: ['stream'] }, Read: method } }),
     [
-      { serviceName: 'a.B', methodName: 'getinfo', features: ['stream'] },
-      { serviceName: 'a.B', methodName: 'read', features: [] },
+      { serviceName: 'a.b', methodName: 'getinfo', features: ['stream'] },
+      { serviceName: 'a.b', methodName: 'read', features: [] },
     ],
   );
 });

@@ -48,7 +48,7 @@ interface SupportedMethod {
 export function supportedMethods(services: Services): SupportedMethod[] {
   return Object.entries(services).flatMap(([serviceName, methods]) =>
     Object.entries(methods).map(([name, { features = [] }]) => ({
-      serviceName,
+      serviceName: serviceName.toLowerCase(),
       methodName: name.toLowerCase(),
       features,
     })),

@@ -35,8 +35,7 @@ function partsOf(error: MillraceError, limits: { readonly appendBytesMax: number
         trailers: {
           'stream-name': stream,
           'expected-version': String(expected),
-          // For clients an absent version means that the stream does not exist.
-          ...(actual < 0 ? {} : { 'actual-version': String(actual) }),
+          'actual-version': String(actual),
         },
       };
     }

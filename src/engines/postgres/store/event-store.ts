@@ -79,6 +79,7 @@ export function postgresEventStore(
     },
     write: (writes, writeOptions) => appender.write(writes, writeOptions),
     readStream: (query) => reading(() => reader.readStream(query)),
+    streamStates: (streams) => reading(() => reader.streamStates(streams)),
     readAll: (query) =>
       reading(async () => {
         // A reader that has caught up has read everything before the tail, and the tail has no gaps.

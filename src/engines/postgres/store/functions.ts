@@ -80,221 +80,6 @@ begin
   end if;
 end $$;
 
--- Appends many independent units in one call. A unit is one or more writes that succeed or fail together;
--- a rejected unit changes nothing and does not affect the others. Returns one row per write.
--- Payloads and metas are joined by line breaks, which single-line JSON never contains.
-create function {schema}.append_events(
-  p_class integer, p_channel text, p_now_ms bigint,
-  s_name text[], s_new boolean,
-  w_unit integer[], w_slot integer[], w_expected bigint[], w_first integer[], w_count integer[],
-  w_category integer[], w_tombstone boolean[],
-  w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
-  e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text, e_meta text
-) returns table (outcome text, revision bigint, sequence bigint)
--- A connection keeps its plans. A plan for a small table would scan all streams on every append once the table is
--- large. Planning on every call costs too much, so the plans are generic and use indexes only.
-language plpgsql volatile set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
-as $$
-declare
-  c_soft constant bigint := 9007199254740991;
-  v_slots integer := array_length(s_name, 1);
-  v_writes integer := array_length(w_slot, 1);
-  v_events integer := array_length(e_id, 1);
-  s record;
-  slot_id bigint[] := array_fill(null::bigint, array[v_slots]);
-  slot_revision bigint[] := array_fill((-1)::bigint, array[v_slots]);
-  slot_truncate bigint[] := array_fill(0::bigint, array[v_slots]);
-  slot_exists boolean[] := array_fill(false, array[v_slots]);
-  slot_tombstoned boolean[] := array_fill(false, array[v_slots]);
-  o_outcome text[] := array_fill(null::text, array[v_writes]);
-  o_revision bigint[] := array_fill(null::bigint, array[v_writes]);
-  o_first bigint[] := array_fill(null::bigint, array[v_writes]);
-  b_revision bigint[] := array_fill(null::bigint, array[v_writes]);
-  b_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
-  b_exists boolean[] := array_fill(null::boolean, array[v_writes]);
-  b_retain_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
-  b_retain_exists boolean[] := array_fill(null::boolean, array[v_writes]);
-  v_known text[];
-  v_sequences bigint[];
-  i integer;
-  j integer;
-  k integer;
-  r integer;
-  v_expected bigint;
-  v_actual bigint;
-  v_found bigint;
-  v_accepted integer := 0;
-begin
-  perform {schema}.begin_append(p_class);
-  -- All batches lock streams in the same order, which prevents deadlocks. A batch locks the new streams while it holds
-  -- no other lock, then the existing ones.
-  if s_new then
-    insert into {schema}.streams (name)
-      select o.name from unnest(s_name) with ordinality o(name, ord)
-      where not exists (select 1 from {schema}.streams t where t.name = o.name)
-      order by o.ord on conflict do nothing;
-  end if;
-  for s in
-    select o.ord, t.id, t.revision, t.truncate_before, t.tombstoned, t.has_metadata
-    from unnest(s_name) with ordinality o(name, ord) join {schema}.streams t on t.name = o.name
-    order by o.ord for update of t
-  loop
-    slot_id[s.ord] := s.id;
-    slot_revision[s.ord] := s.revision;
-    slot_truncate[s.ord] := s.truncate_before;
-    slot_exists[s.ord] := s.revision >= 0 or s.has_metadata;
-    slot_tombstoned[s.ord] := s.tombstoned;
-  end loop;
-  if array_position(slot_id, null) is not null then
-    raise exception 'a stream marked as existing has no row' using errcode = 'MR001';
-  end if;
-  -- Event ids that their streams already contain: almost always none. A write that expects an exact revision
-  -- does not need this check.
-  if w_expected && array[-2, -4]::bigint[] then
-    select array_agg(e.stream_id || ' ' || e.event_id) into v_known
-      from unnest(e_write, e_id) n(write, id)
-      join {schema}.events e on e.stream_id = slot_id[w_slot[n.write]] and e.event_id = n.id
-      where w_expected[n.write] in (-2, -4) and slot_revision[w_slot[n.write]] >= 0;
-  end if;
-
-  for i in 1..v_writes loop
-    continue when o_outcome[i] is not null;
-    k := w_slot[i];
-    v_expected := w_expected[i];
-    v_actual := slot_revision[k];
-    b_revision[i] := v_actual;
-    b_truncate[i] := slot_truncate[k];
-    b_exists[i] := slot_exists[k];
-    o_revision[i] := v_actual;
-    r := w_retain[i];
-    if r is not null then
-      b_retain_truncate[i] := slot_truncate[r];
-      b_retain_exists[i] := slot_exists[r];
-      if slot_tombstoned[r] or (w_retain_expected[i] = -4 and slot_truncate[r] = c_soft) then
-        o_outcome[i] := 'deleted';
-      elsif not (w_retain_expected[i] = -2 or (w_retain_expected[i] = -4 and slot_exists[r])
-          or (w_retain_expected[i] = -1 and (slot_revision[r] = -1 or slot_truncate[r] = c_soft))
-          or w_retain_expected[i] = slot_revision[r]) then
-        o_outcome[i] := 'conflict';
-        o_revision[i] := slot_revision[r];
-      end if;
-    end if;
-    if o_outcome[i] is not null then
-      null; -- Rejected because of the stream that the metadata describes.
-    elsif slot_tombstoned[k] then
-      o_outcome[i] := 'deleted';
-    elsif v_expected = -4 and not slot_exists[k] then
-      o_outcome[i] := 'conflict';
-    elsif v_expected = -4 and slot_truncate[k] = c_soft then
-      o_outcome[i] := 'deleted';
-    elsif v_expected in (-2, -4) then
-      o_outcome[i] := 'append';
-      if v_known is not null and (slot_id[k] || ' ' || e_id[w_first[i]]) = any(v_known) then
-        select count(*), max(e.revision) into v_found, v_actual from {schema}.events e
-          where e.stream_id = slot_id[k] and e.event_id = any(e_id[w_first[i] : w_first[i] + w_count[i] - 1]);
-        if v_found = w_count[i] then
-          o_outcome[i] := 'repeated';
-          o_revision[i] := v_actual;
-        else
-          o_outcome[i] := 'conflict';
-        end if;
-      end if;
-    elsif v_expected = v_actual then
-      o_outcome[i] := 'append';
-    elsif v_expected > v_actual then
-      o_outcome[i] := 'conflict';
-    else
-      select count(*) into v_found
-        from unnest(e_id[w_first[i] : w_first[i] + w_count[i] - 1]) with ordinality u(id, ord)
-        join {schema}.events e on e.stream_id = slot_id[k] and e.revision = v_expected + u.ord and e.event_id = u.id;
-      if v_found = w_count[i] then
-        o_outcome[i] := 'repeated';
-        o_revision[i] := v_expected + w_count[i];
-      elsif v_expected = -1 and slot_truncate[k] = c_soft and not exists (
-          select 1 from {schema}.events e
-          where e.stream_id = slot_id[k] and e.revision = 0 and e.event_id = e_id[w_first[i]]) then
-        -- A soft-deleted stream counts as not existing and continues its revisions, except for a late duplicate.
-        o_outcome[i] := 'append';
-      else
-        o_outcome[i] := 'conflict';
-      end if;
-    end if;
-
-    if o_outcome[i] = 'append' then
-      o_first[i] := slot_revision[k] + 1;
-      o_revision[i] := slot_revision[k] + w_count[i];
-      if slot_truncate[k] = c_soft then slot_truncate[k] := slot_revision[k] + 1; end if;
-      slot_revision[k] := o_revision[i];
-      slot_exists[k] := true;
-      -- The tombstone also applies to later writes of this batch.
-      slot_tombstoned[k] := w_tombstone[i];
-      if r is not null then
-        -- New metadata restores a deleted stream, but not its deleted events.
-        slot_truncate[r] := case
-          when slot_truncate[r] = c_soft and coalesce(w_truncate[i], 0) <> c_soft then slot_revision[r] + 1
-          else coalesce(w_truncate[i], 0) end;
-        slot_exists[r] := true;
-      end if;
-    elsif o_outcome[i] in ('conflict', 'deleted') then
-      -- The whole unit is rejected: undo its earlier writes, last first.
-      for j in reverse i..1 loop
-        exit when w_unit[j] <> w_unit[i];
-        if o_outcome[j] = 'append' then
-          if w_retain[j] is not null then
-            slot_truncate[w_retain[j]] := b_retain_truncate[j];
-            slot_exists[w_retain[j]] := b_retain_exists[j];
-          end if;
-          slot_revision[w_slot[j]] := b_revision[j];
-          slot_truncate[w_slot[j]] := b_truncate[j];
-          slot_exists[w_slot[j]] := b_exists[j];
-          slot_tombstoned[w_slot[j]] := false;
-          o_outcome[j] := 'withdrawn';
-        end if;
-      end loop;
-      for j in i + 1..v_writes loop
-        exit when w_unit[j] <> w_unit[i];
-        o_outcome[j] := 'withdrawn';
-      end loop;
-    end if;
-  end loop;
-
-  -- Numbers are taken while the streams are locked, so that they ascend with the revision of each stream.
-  v_sequences := array(select nextval('{schema}.event_sequence') from generate_series(1, v_events));
-  insert into {schema}.events (sequence, stream_id, revision, type_id, category_id, tenant_id,
-      recorded_at_ms, event_id, payload, meta)
-    select v_sequences[e.ord], slot_id[w_slot[e.write]], o_first[e.write] + (e.ord - w_first[e.write]),
-           e.type, w_category[e.write], e.tenant, p_now_ms, e.id, e.payload, e.meta
-    from unnest(e_write, e_id, e_type, e_tenant, string_to_array(e_payload, E'\\n'),
-                string_to_array(e_meta, E'\\n')) with ordinality
-      e(write, id, type, tenant, payload, meta, ord)
-    where o_outcome[e.write] = 'append';
-  get diagnostics v_accepted = row_count;
-
-  if v_accepted > 0 then
-    update {schema}.streams t
-      set revision = c.revision, truncate_before = c.truncate_before, tombstoned = c.tombstoned
-      from unnest(slot_id, slot_revision, slot_truncate, slot_tombstoned)
-        c(id, revision, truncate_before, tombstoned)
-      where t.id = c.id and (t.revision <> c.revision or t.truncate_before <> c.truncate_before);
-    for i in 1..v_writes loop
-      continue when w_retain[i] is null or o_outcome[i] <> 'append';
-      update {schema}.streams t
-        set max_count = w_max_count[i], max_age_s = w_max_age[i], has_metadata = true
-        where t.id = slot_id[w_retain[i]];
-    end loop;
-    perform {schema}.notify_waiting(p_class, p_channel);
-  end if;
-
-  return query
-    select case w.outcome when 'append' then 'appended' else w.outcome end, w.revision,
-           case when w.outcome = 'append' then v_sequences[w.first + w.count - 1]
-                when w.outcome = 'repeated' then (select e.sequence from {schema}.events e
-                  where e.stream_id = slot_id[w.slot] and e.revision = w.revision) end
-    from unnest(o_outcome, o_revision, w_first, w_count, w_slot) with ordinality
-      w(outcome, revision, first, count, slot, ord)
-    order by w.ord;
-end $$;
-
 -- The common case: one plain write to one stream, in a third of the time. Every other case falls back to
 -- append_events.
 create function {schema}.append_to_stream(
@@ -403,5 +188,223 @@ begin
     null;
   end if;
   return 'appended,' || (v_before + 1) || ',' || v_sequence;
+end $$;
+`;
+
+/** A separate migration: an older version counted an id that a stream has twice as two. */
+export const appendEventsFunction = `
+-- Appends many independent units in one call. A unit is one or more writes that succeed or fail together;
+-- a rejected unit changes nothing and does not affect the others. Returns one row per write.
+-- Payloads and metas are joined by line breaks, which single-line JSON never contains.
+create or replace function {schema}.append_events(
+  p_class integer, p_channel text, p_now_ms bigint,
+  s_name text[], s_new boolean,
+  w_unit integer[], w_slot integer[], w_expected bigint[], w_first integer[], w_count integer[],
+  w_category integer[], w_tombstone boolean[],
+  w_retain integer[], w_retain_expected bigint[], w_truncate bigint[], w_max_count bigint[], w_max_age bigint[],
+  e_write integer[], e_id text[], e_type integer[], e_tenant integer[], e_payload text, e_meta text
+) returns table (outcome text, revision bigint, sequence bigint)
+-- A connection keeps its plans. A plan for a small table would scan all streams on every append once the table is
+-- large. Planning on every call costs too much, so the plans are generic and use indexes only.
+language plpgsql volatile set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
+declare
+  c_soft constant bigint := 9007199254740991;
+  v_slots integer := array_length(s_name, 1);
+  v_writes integer := array_length(w_slot, 1);
+  v_events integer := array_length(e_id, 1);
+  s record;
+  slot_id bigint[] := array_fill(null::bigint, array[v_slots]);
+  slot_revision bigint[] := array_fill((-1)::bigint, array[v_slots]);
+  slot_truncate bigint[] := array_fill(0::bigint, array[v_slots]);
+  slot_exists boolean[] := array_fill(false, array[v_slots]);
+  slot_tombstoned boolean[] := array_fill(false, array[v_slots]);
+  o_outcome text[] := array_fill(null::text, array[v_writes]);
+  o_revision bigint[] := array_fill(null::bigint, array[v_writes]);
+  o_first bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_revision bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_exists boolean[] := array_fill(null::boolean, array[v_writes]);
+  b_retain_truncate bigint[] := array_fill(null::bigint, array[v_writes]);
+  b_retain_exists boolean[] := array_fill(null::boolean, array[v_writes]);
+  v_known text[];
+  v_sequences bigint[];
+  i integer;
+  j integer;
+  k integer;
+  r integer;
+  v_expected bigint;
+  v_actual bigint;
+  v_found bigint;
+  v_accepted integer := 0;
+begin
+  perform {schema}.begin_append(p_class);
+  -- All batches lock streams in the same order, which prevents deadlocks. A batch locks the new streams while it holds
+  -- no other lock, then the existing ones.
+  if s_new then
+    insert into {schema}.streams (name)
+      select o.name from unnest(s_name) with ordinality o(name, ord)
+      where not exists (select 1 from {schema}.streams t where t.name = o.name)
+      order by o.ord on conflict do nothing;
+  end if;
+  for s in
+    select o.ord, t.id, t.revision, t.truncate_before, t.tombstoned, t.has_metadata
+    from unnest(s_name) with ordinality o(name, ord) join {schema}.streams t on t.name = o.name
+    order by o.ord for update of t
+  loop
+    slot_id[s.ord] := s.id;
+    slot_revision[s.ord] := s.revision;
+    slot_truncate[s.ord] := s.truncate_before;
+    slot_exists[s.ord] := s.revision >= 0 or s.has_metadata;
+    slot_tombstoned[s.ord] := s.tombstoned;
+  end loop;
+  if array_position(slot_id, null) is not null then
+    raise exception 'a stream marked as existing has no row' using errcode = 'MR001';
+  end if;
+  -- Event ids that their streams already contain: almost always none. A write that expects an exact revision
+  -- does not need this check.
+  if w_expected && array[-2, -4]::bigint[] then
+    select array_agg(e.stream_id || ' ' || e.event_id) into v_known
+      from unnest(e_write, e_id) n(write, id)
+      join {schema}.events e on e.stream_id = slot_id[w_slot[n.write]] and e.event_id = n.id
+      where w_expected[n.write] in (-2, -4) and slot_revision[w_slot[n.write]] >= 0;
+  end if;
+
+  for i in 1..v_writes loop
+    continue when o_outcome[i] is not null;
+    k := w_slot[i];
+    v_expected := w_expected[i];
+    v_actual := slot_revision[k];
+    b_revision[i] := v_actual;
+    b_truncate[i] := slot_truncate[k];
+    b_exists[i] := slot_exists[k];
+    o_revision[i] := v_actual;
+    r := w_retain[i];
+    if r is not null then
+      b_retain_truncate[i] := slot_truncate[r];
+      b_retain_exists[i] := slot_exists[r];
+      if slot_tombstoned[r] or (w_retain_expected[i] = -4 and slot_truncate[r] = c_soft) then
+        o_outcome[i] := 'deleted';
+      elsif not (w_retain_expected[i] = -2 or (w_retain_expected[i] = -4 and slot_exists[r])
+          or (w_retain_expected[i] = -1 and (slot_revision[r] = -1 or slot_truncate[r] = c_soft))
+          or w_retain_expected[i] = slot_revision[r]) then
+        o_outcome[i] := 'conflict';
+        o_revision[i] := slot_revision[r];
+      end if;
+    end if;
+    if o_outcome[i] is not null then
+      null; -- Rejected because of the stream that the metadata describes.
+    elsif slot_tombstoned[k] then
+      o_outcome[i] := 'deleted';
+    elsif v_expected = -4 and not slot_exists[k] then
+      o_outcome[i] := 'conflict';
+    elsif v_expected = -4 and slot_truncate[k] = c_soft then
+      o_outcome[i] := 'deleted';
+    elsif v_expected in (-2, -4) then
+      o_outcome[i] := 'append';
+      if v_known is not null and (slot_id[k] || ' ' || e_id[w_first[i]]) = any(v_known) then
+        select count(distinct e.event_id), max(e.revision) into v_found, v_actual from {schema}.events e
+          where e.stream_id = slot_id[k] and e.event_id = any(e_id[w_first[i] : w_first[i] + w_count[i] - 1]);
+        if v_found = w_count[i] then
+          o_outcome[i] := 'repeated';
+          o_revision[i] := v_actual;
+        else
+          o_outcome[i] := 'conflict';
+        end if;
+      end if;
+    elsif v_expected = v_actual then
+      o_outcome[i] := 'append';
+    elsif v_expected > v_actual then
+      o_outcome[i] := 'conflict';
+    else
+      select count(*) into v_found
+        from unnest(e_id[w_first[i] : w_first[i] + w_count[i] - 1]) with ordinality u(id, ord)
+        join {schema}.events e on e.stream_id = slot_id[k] and e.revision = v_expected + u.ord and e.event_id = u.id;
+      if v_found = w_count[i] then
+        o_outcome[i] := 'repeated';
+        o_revision[i] := v_expected + w_count[i];
+      elsif v_expected = -1 and slot_truncate[k] = c_soft and not exists (
+          select 1 from {schema}.events e
+          where e.stream_id = slot_id[k] and e.revision = 0 and e.event_id = e_id[w_first[i]]) then
+        -- A soft-deleted stream counts as not existing and continues its revisions, except for a late duplicate.
+        o_outcome[i] := 'append';
+      else
+        o_outcome[i] := 'conflict';
+      end if;
+    end if;
+
+    if o_outcome[i] = 'append' then
+      o_first[i] := slot_revision[k] + 1;
+      o_revision[i] := slot_revision[k] + w_count[i];
+      if slot_truncate[k] = c_soft then slot_truncate[k] := slot_revision[k] + 1; end if;
+      slot_revision[k] := o_revision[i];
+      slot_exists[k] := true;
+      -- The tombstone also applies to later writes of this batch.
+      slot_tombstoned[k] := w_tombstone[i];
+      if r is not null then
+        -- New metadata restores a deleted stream, but not its deleted events.
+        slot_truncate[r] := case
+          when slot_truncate[r] = c_soft and coalesce(w_truncate[i], 0) <> c_soft then slot_revision[r] + 1
+          else coalesce(w_truncate[i], 0) end;
+        slot_exists[r] := true;
+      end if;
+    elsif o_outcome[i] in ('conflict', 'deleted') then
+      -- The whole unit is rejected: undo its earlier writes, last first.
+      for j in reverse i..1 loop
+        exit when w_unit[j] <> w_unit[i];
+        if o_outcome[j] = 'append' then
+          if w_retain[j] is not null then
+            slot_truncate[w_retain[j]] := b_retain_truncate[j];
+            slot_exists[w_retain[j]] := b_retain_exists[j];
+          end if;
+          slot_revision[w_slot[j]] := b_revision[j];
+          slot_truncate[w_slot[j]] := b_truncate[j];
+          slot_exists[w_slot[j]] := b_exists[j];
+          slot_tombstoned[w_slot[j]] := false;
+          o_outcome[j] := 'withdrawn';
+        end if;
+      end loop;
+      for j in i + 1..v_writes loop
+        exit when w_unit[j] <> w_unit[i];
+        o_outcome[j] := 'withdrawn';
+      end loop;
+    end if;
+  end loop;
+
+  -- Numbers are taken while the streams are locked, so that they ascend with the revision of each stream.
+  v_sequences := array(select nextval('{schema}.event_sequence') from generate_series(1, v_events));
+  insert into {schema}.events (sequence, stream_id, revision, type_id, category_id, tenant_id,
+      recorded_at_ms, event_id, payload, meta)
+    select v_sequences[e.ord], slot_id[w_slot[e.write]], o_first[e.write] + (e.ord - w_first[e.write]),
+           e.type, w_category[e.write], e.tenant, p_now_ms, e.id, e.payload, e.meta
+    from unnest(e_write, e_id, e_type, e_tenant, string_to_array(e_payload, E'\\n'),
+                string_to_array(e_meta, E'\\n')) with ordinality
+      e(write, id, type, tenant, payload, meta, ord)
+    where o_outcome[e.write] = 'append';
+  get diagnostics v_accepted = row_count;
+
+  if v_accepted > 0 then
+    update {schema}.streams t
+      set revision = c.revision, truncate_before = c.truncate_before, tombstoned = c.tombstoned
+      from unnest(slot_id, slot_revision, slot_truncate, slot_tombstoned)
+        c(id, revision, truncate_before, tombstoned)
+      where t.id = c.id and (t.revision <> c.revision or t.truncate_before <> c.truncate_before);
+    for i in 1..v_writes loop
+      continue when w_retain[i] is null or o_outcome[i] <> 'append';
+      update {schema}.streams t
+        set max_count = w_max_count[i], max_age_s = w_max_age[i], has_metadata = true
+        where t.id = slot_id[w_retain[i]];
+    end loop;
+    perform {schema}.notify_waiting(p_class, p_channel);
+  end if;
+
+  return query
+    select case w.outcome when 'append' then 'appended' else w.outcome end, w.revision,
+           case when w.outcome = 'append' then v_sequences[w.first + w.count - 1]
+                when w.outcome = 'repeated' then (select e.sequence from {schema}.events e
+                  where e.stream_id = slot_id[w.slot] and e.revision = w.revision) end
+    from unnest(o_outcome, o_revision, w_first, w_count, w_slot) with ordinality
+      w(outcome, revision, first, count, slot, ord)
+    order by w.ord;
 end $$;
 `;

@@ -17,6 +17,7 @@ import type { PostgresNames } from './names.ts';
 
 export interface PostgresReader {
   readStream(query: StreamQuery): Promise<StreamPage>;
+  streamStates(streams: readonly string[]): Promise<ReadonlyMap<string, StreamState>>;
   readAll(query: AllQuery): Promise<AllPage>;
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   /** Queries the safe head; `inFlight` means that another transaction is about to commit events. */
@@ -50,10 +51,12 @@ export function createPostgresReader(
   const source = `${at}.events e join ${at}.streams s on s.id = e.stream_id`;
   const conditions = `($3::integer[] is null or e.type_id = any($3)) and ($4::integer is null or e.category_id = $4)
     and ($5::integer is null or e.tenant_id = $5)`;
-  const state = prepared(
-    'state',
-    `select id, revision, truncate_before, max_count, max_age_s, tombstoned, has_metadata
-     from ${at}.streams where name = $1`,
+  const stateColumns =
+    'id, revision, truncate_before, max_count, max_age_s, tombstoned, has_metadata';
+  const state = prepared('state', `select ${stateColumns} from ${at}.streams where name = $1`);
+  const states = prepared(
+    'states',
+    `select ${stateColumns}, name from ${at}.streams where name = any($1::text[])`,
   );
   const inOrder = (order: 'asc' | 'desc') => ({
     stream: prepared(
@@ -137,16 +140,9 @@ export function createPostgresReader(
   async function readStream(query: StreamQuery): Promise<StreamPage> {
     const [found] = await connection.query(state, [query.stream]);
     if (found === undefined) return { state: undefined, rows: [], end: true };
-    const [id, revision, truncateBefore, maxCount, maxAge, tombstoned, hasMetadata] = found;
-    if (Number(revision) < 0 && hasMetadata !== true)
-      return { state: undefined, rows: [], end: true };
-    const streamState: StreamState = {
-      revision: Number(revision),
-      truncateBefore: Number(truncateBefore),
-      maxCount: maxCount === null ? undefined : Number(maxCount),
-      maxAgeSeconds: maxAge === null ? undefined : Number(maxAge),
-      tombstoned: tombstoned === true,
-    };
+    const [id] = found;
+    const streamState = toStreamState(found);
+    if (streamState === undefined) return { state: undefined, rows: [], end: true };
     const range = visibleRange(query, streamState);
     if (range === undefined) return { state: streamState, rows: [], end: true };
     const sql = statements[query.direction].stream;
@@ -260,6 +256,15 @@ export function createPostgresReader(
 
   return {
     readStream,
+    async streamStates(streams) {
+      const found = await connection.query(states, [streams]);
+      return new Map(
+        found.flatMap((row) => {
+          const known = toStreamState(row);
+          return known === undefined ? [] : [[String(row[7]), known] as const];
+        }),
+      );
+    },
     readAll,
     async findEvent(name, eventId) {
       const rows = await connection.query(byId, [eventId, name]);
@@ -267,6 +272,19 @@ export function createPostgresReader(
       return rows[0] === undefined ? undefined : toRow(rows[0]);
     },
     safeHead,
+  };
+}
+
+/** Undefined: the row exists for the lock of an append, and nothing was written. */
+function toStreamState(row: Row): StreamState | undefined {
+  const [, revision, truncateBefore, maxCount, maxAge, tombstoned, hasMetadata] = row;
+  if (Number(revision) < 0 && hasMetadata !== true) return undefined;
+  return {
+    revision: Number(revision),
+    truncateBefore: Number(truncateBefore),
+    maxCount: maxCount === null ? undefined : Number(maxCount),
+    maxAgeSeconds: maxAge === null ? undefined : Number(maxAge),
+    tombstoned: tombstoned === true,
   };
 }
 

@@ -11,7 +11,7 @@ import {
   runMigrations,
   type PostgresMigration,
 } from '../connection/schema.ts';
-import { eventStoreFunctions } from './functions.ts';
+import { appendEventsFunction, eventStoreFunctions } from './functions.ts';
 
 const types: SqlTypes = {
   at: '{schema}.',
@@ -162,6 +162,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'read models', sql: readModels },
   { title: 'sagas', sql: sagaTables(types) },
   { title: 'traces', sql: traceTables(types) },
+  { title: 'repeats of ids', sql: appendEventsFunction },
 ];
 
 /**

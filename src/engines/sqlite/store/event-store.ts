@@ -77,6 +77,7 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
       return outcomes;
     },
     readStream: (query) => reading(() => reader.readStream(query)),
+    streamStates: (streams) => reading(() => reader.streamStates(streams)),
     readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query)),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(head),

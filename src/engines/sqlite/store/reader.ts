@@ -16,6 +16,7 @@ import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 
 export interface SqliteReader {
   readStream(query: StreamQuery): StreamPage;
+  streamStates(streams: readonly string[]): ReadonlyMap<string, StreamState>;
   readAll(query: AllQuery): AllPage;
   findEvent(stream: string, eventId: string): StoredRow | undefined;
   head(): number;
@@ -77,6 +78,10 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
   const commit = prepare('commit');
   const selectState = prepare(
     'select id, revision, truncate_before, max_count, max_age_s, tombstoned from streams where name = ?',
+  );
+  const selectStates = prepare(
+    `select name, revision, truncate_before, max_count, max_age_s, tombstoned from streams
+     where name in (select value from json_each(?))`,
   );
   /** A query for rows, and one for their size. */
   const sized = (selected: string, rest: string, source = 'from events e'): SizedQuery => ({
@@ -294,6 +299,12 @@ export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
 
   return {
     readStream: (streamQuery) => inSnapshot(() => readStream(streamQuery)),
+    streamStates: (streams) =>
+      new Map(
+        selectStates
+          .all(JSON.stringify(streams))
+          .map((row) => [String(row['name']), toStreamState(row)]),
+      ),
     readAll: (allQuery) => inSnapshot(() => readAll(allQuery)),
     findEvent: (stream, eventId) =>
       inSnapshot(() => {

@@ -5,8 +5,9 @@ import { isForgotten } from '../../../store/erasure.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
-import { metadataType } from '../../../store/stream-metadata.ts';
+import { metadataType, tombstoneType } from '../../../store/stream-metadata.ts';
 import type { WireReadEvent, WireRecordedEvent } from '../protocol/shared-messages.ts';
+import type { Long } from '../protocol/wire-number.ts';
 import { toUuid, wireUuid } from '../uuid.ts';
 import { binaryType, jsonType, markHeader, type Mark } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
@@ -44,7 +45,7 @@ function toWire(recorded: RecordedEvent, options: ToWireOptions): WireRecordedEv
   return {
     id: wireUuid(toUuid(event.eventId), structuredIds),
     streamIdentifier: { streamName: Buffer.from(event.stream) },
-    streamRevision: event.revision,
+    streamRevision: isTombstone(event) ? tombstoneRevision : event.revision,
     preparePosition: position,
     commitPosition: position,
     metadata: {
@@ -67,6 +68,7 @@ export interface Content {
 export function contentOf(event: RecordedEvent): Content {
   const mark = event.headers?.[markHeader] as Mark | undefined;
   const forgotten = isForgotten(event.payload);
+  if (isTombstone(event)) return { data: none, metadata: none, isJson: false };
   if (mark === undefined) {
     const metadata = isSystem(event) ? none : Buffer.from(nativeMetadata(event));
     return { data: nativeData(event), metadata, isJson: true };
@@ -98,6 +100,13 @@ export function linkTo(event: RecordedEvent, stream: string): RecordedEvent {
     payload: { $bytes: Buffer.from(`${event.revision}@${event.stream}`).toString('base64') },
   };
 }
+
+/** KurrentDB stores a tombstone as an empty event with the highest revision, 2^63 − 1. */
+function isTombstone(event: RecordedEvent): boolean {
+  return event.type === tombstoneType && isSystem(event);
+}
+
+const tombstoneRevision: Long = { low: -1, high: 0x7fff_ffff, unsigned: true };
 
 function isSystem(event: RecordedEvent): boolean {
   return event.type.startsWith('$') && event.tenant === '';

@@ -49,6 +49,7 @@ function play(strategy: (typeof strategyNames)[number], steps: readonly Step[]):
     id: `m${at}`,
     at,
     pin: { stream: `s${at % 3}`, correlation: undefined },
+    target: { stream: 's', revision: at },
     content: at,
   });
   const numberOf = (id: string): number => Number(id.slice(1));

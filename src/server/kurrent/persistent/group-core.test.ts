@@ -16,7 +16,8 @@ const defaults: CoreSettings = {
 function messages(from: number, to: number): Message<string>[] {
   const all: Message<string>[] = [];
   for (let at = from; at <= to; at += 1) {
-    all.push({ id: `m${at}`, at, pin: { stream: `s${at}`, correlation: undefined }, content: '' });
+    const pin = { stream: `s${at}`, correlation: undefined };
+    all.push({ id: `m${at}`, at, pin, target: { stream: `s${at}`, revision: 0 }, content: '' });
   }
   return all;
 }
@@ -126,6 +127,24 @@ test('skip completes a message, park parks it, stop waits for the timeout', () =
   assert.deepEqual(pass(1_000), ['a<m2+1']);
 });
 
+test('a nack with stop frees the slot; the message is retried when its consumer leaves', () => {
+  const { core, connect, effects } = begin({ messageTimeoutMs: 0 });
+  connect('a', 1);
+  core.push(messages(0, 1));
+  assert.deepEqual(effects(), ['a<m0']);
+  core.nack('a', ['m0'], 'stop', '');
+  core.nack('a', ['m0'], 'stop', '');
+  assert.deepEqual(effects(), ['a<m1']);
+  core.ack('a', ['m0', 'm1']);
+  assert.equal(core.stats().consumers[0]?.inFlight, 0);
+  core.push(messages(2, 2));
+  assert.deepEqual(effects(), ['a<m2']);
+  core.nack('a', ['m2'], 'stop', '');
+  core.disconnect('a');
+  connect('b');
+  assert.deepEqual(effects(), ['b<m2+1']);
+});
+
 test('a message whose parking failed is delivered again', () => {
   const { core, connect, effects } = begin();
   connect('a');
@@ -137,7 +156,7 @@ test('a message whose parking failed is delivered again', () => {
   assert.deepEqual(effects(), ['a<m0']);
 });
 
-test('messages of a lost consumer go to others in order, without counting as a retry', () => {
+test('messages of a lost consumer go to others in order, with a higher retry count', () => {
   const { core, connect, effects } = begin();
   connect('a', 3);
   core.push(messages(0, 3));
@@ -145,7 +164,7 @@ test('messages of a lost consumer go to others in order, without counting as a r
   core.ack('a', ['m1']);
   core.disconnect('a');
   connect('b');
-  assert.deepEqual(effects(), ['b<m0', 'b<m2', 'b<m3']);
+  assert.deepEqual(effects(), ['b<m0+1', 'b<m2+1', 'b<m3']);
   // The acknowledgement of the lost consumer is too late.
   core.ack('a', ['m0']);
   assert.equal(core.stats().inFlight, 3);

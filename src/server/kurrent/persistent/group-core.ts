@@ -9,6 +9,7 @@ import {
 } from './consumer-strategy.ts';
 import type { GroupSettings } from './group-settings.ts';
 import { createLedger, type Slot } from './ledger.ts';
+import type { LinkTarget } from '../streams/resolve-links.ts';
 
 export interface Message<T> {
   /** The id in acknowledgements. */
@@ -16,6 +17,8 @@ export interface Message<T> {
   /** The increasing number of the message in the source. */
   readonly at: number;
   readonly pin: Pin;
+  /** The event that is stored as the link of a parked message. */
+  readonly target: LinkTarget;
   readonly content: T;
   /** The memory that the message needs until it is processed. */
   readonly bytes?: number;
@@ -35,7 +38,10 @@ export type Effect<T> =
   /** All replayed messages up to this one are processed. */
   | { readonly kind: 'unpark'; readonly upTo: number };
 
-export type CoreSettings = Pick<
+export type CoreSettings = {
+  /** The number of the last message that was delivered before a restart. */
+  readonly lastKnown?: number | undefined;
+} & Pick<
   GroupSettings,
   | 'after'
   | 'strategy'
@@ -81,6 +87,8 @@ export interface GroupCore<T> {
   /** The effects of all inputs since the last call. */
   effects(nowMs: number): readonly Effect<T>[];
   stats(): {
+    /** The number of the last message that was delivered. */
+    readonly lastKnown: number | undefined;
     readonly waiting: number;
     readonly retrying: number;
     readonly inFlight: number;
@@ -105,6 +113,8 @@ interface Flight<T> {
   readonly entry: Entry<T>;
   readonly consumer: string;
   readonly dueMs: number;
+  /** Whether it counts for the buffer of the consumer. */
+  holdsSlot: boolean;
 }
 
 interface Consumer extends Candidate {
@@ -130,6 +140,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
   let checkpointedCount = 0;
   let checkpointedMs: number | undefined;
   let unparked = -1;
+  let { lastKnown } = settings;
 
   const isKnown = (id: string): boolean => flights.has(id) || parking.has(id);
 
@@ -156,8 +167,9 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       delivered += 1;
       const { messageTimeoutMs } = settings;
       const dueMs = messageTimeoutMs === 0 ? Number.POSITIVE_INFINITY : nowMs + messageTimeoutMs;
-      flights.set(message.id, { entry, consumer: choice.id, dueMs });
+      flights.set(message.id, { entry, consumer: choice.id, dueMs, holdsSlot: true });
       effects.push({ kind: 'send', consumer: choice.id, message, retryCount });
+      if (!entry.replayed) lastKnown = Math.max(lastKnown ?? message.at, message.at);
     }
     queue.splice(undelivered, index - undelivered);
   };
@@ -170,8 +182,17 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
     }
     flights.delete(id);
     const holder = consumers.get(flight.consumer);
-    if (holder !== undefined) holder.inFlight -= 1;
+    if (holder !== undefined && flight.holdsSlot) holder.inFlight -= 1;
     return flight.entry;
+  };
+
+  /** The message is retried when its consumer disconnects or when it times out; the consumer can get another one. */
+  const release = (id: string, consumer: string): void => {
+    const flight = flights.get(id);
+    const holder = consumers.get(consumer);
+    if (flight?.consumer !== consumer || !flight.holdsSlot || holder === undefined) return;
+    holder.inFlight -= 1;
+    flight.holdsSlot = false;
   };
 
   const finish = ({ message, slot, replayed }: Entry<T>): void => {
@@ -234,7 +255,8 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       for (const [message, flight] of flights) {
         if (flight.consumer !== id) continue;
         flights.delete(message);
-        requeue(flight.entry);
+        // A lost consumer counts as an attempt, but never parks the message.
+        requeue({ ...flight.entry, retryCount: flight.entry.retryCount + 1 });
       }
     },
     block(id, blocked) {
@@ -268,9 +290,11 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       }
     },
     nack(consumer, ids, action, reason) {
-      // The consumer stops by itself: its messages are retried when it disconnects or when they time out.
-      if (action === 'stop') return;
       for (const id of ids) {
+        if (action === 'stop') {
+          release(id, consumer);
+          continue;
+        }
         const entry = land(id, consumer);
         if (entry === undefined) continue;
         if (action === 'skip') finish(entry);
@@ -312,6 +336,7 @@ export function createGroupCore<T>(settings: CoreSettings): GroupCore<T> {
       return due;
     },
     stats: () => ({
+      lastKnown,
       waiting: fresh.length,
       retrying: retries.length,
       inFlight: flights.size,

@@ -44,6 +44,17 @@ export function groupIsFull(key: GroupKey): RpcError {
   );
 }
 
+export function groupFailed(key: GroupKey, reason: string): RpcError {
+  return new RpcError(
+    `Subscription group ${key.group} on stream ${key.source} failed: '${reason}'`,
+    {
+      status: status.internal,
+      exception: 'persistent-subscription-failed',
+      trailers: { ...names(key), reason },
+    },
+  );
+}
+
 /** Clients reconnect to the named leader; without one they retry later. */
 export function notLeader(leader: Address | undefined): RpcError {
   const about = 'another server runs the persistent subscriptions';

@@ -6,9 +6,10 @@ import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { KurrentContext } from '../context.ts';
 import { correlationOf, type ReadEvent } from '../events/to-wire.ts';
 import { indexFilter } from '../streams/index-stream.ts';
-import { asLinks, eventAt, resolveLinks, type LinkTarget } from '../streams/resolve-links.ts';
+import { asLinks, eventAt, resolveLinks } from '../streams/resolve-links.ts';
 import { toUuid } from '../uuid.ts';
 import type { Message } from './group-core.ts';
+import type { ParkedMessage } from './group-records.ts';
 import type { GroupSettings } from './group-settings.ts';
 
 type FeedStep =
@@ -18,10 +19,8 @@ type FeedStep =
 
 export interface GroupFeed {
   follow(after: number, signal: AbortSignal): AsyncIterable<FeedStep>;
-  /** Reads a parked message again; undefined: its event was deleted. */
-  find(target: LinkTarget, signal: AbortSignal): Promise<Message<ReadEvent> | undefined>;
-  /** The link that is stored for a parked message. */
-  targetOf(message: Message<ReadEvent>): LinkTarget;
+  /** Reads a parked message again, with its link; undefined: its event was deleted. */
+  find(parked: ParkedMessage, signal: AbortSignal): Promise<Message<ReadEvent> | undefined>;
 }
 
 export function createGroupFeed(
@@ -43,8 +42,11 @@ export function createGroupFeed(
   const toReads = async (
     events: readonly RecordedEvent[],
     signal: AbortSignal,
+    isLive: boolean,
   ): Promise<readonly ReadEvent[]> => {
-    if (index !== undefined) return asLinks(events, source, settings.resolveLinks);
+    if (index !== undefined) {
+      return asLinks(store, events, { stream: source, resolve: settings.resolveLinks, isLive });
+    }
     if (!settings.resolveLinks) return events.map((event) => ({ event }));
     return Array.fromAsync(resolveLinks(store, events, { mayRead, signal }));
   };
@@ -56,6 +58,7 @@ export function createGroupFeed(
       id: toUuid(original.eventId),
       at: byRevision ? recorded.revision : toSequence(recorded.position),
       pin: { stream: pinned.stream, correlation: correlationOf(pinned) },
+      target: { stream: original.stream, revision: original.revision },
       content: read,
     };
   };
@@ -68,9 +71,10 @@ export function createGroupFeed(
 
   return {
     async *follow(after, signal) {
+      let isLive = false;
       for await (const item of openFeed(after, signal)) {
         if (item.kind === 'events') {
-          const reads = await toReads(item.events, signal);
+          const reads = await toReads(item.events, signal, isLive);
           const bytes = (item.bytes ?? 0) / item.events.length;
           const messages = reads.flatMap((read, at) => {
             const recorded = item.events[at];
@@ -80,17 +84,19 @@ export function createGroupFeed(
         } else if (!byRevision) {
           yield { kind: 'passed', at: toSequence(item.position) };
         }
+        if (item.kind === 'caughtUp' || item.kind === 'fellBehind') {
+          isLive = item.kind === 'caughtUp';
+        }
       }
     },
-    async find(target, signal) {
+    async find({ target, link }, signal) {
       const found = await eventAt(store, target, { signal });
       if (found === undefined) return undefined;
-      const [read] = await toReads([found], signal);
-      return read === undefined ? undefined : toMessage(read, found);
-    },
-    targetOf({ content: { event, link } }) {
-      const original = link ?? event;
-      return { stream: original?.stream ?? source, revision: original?.revision ?? 0 };
+      const [read] = await toReads([found], signal, false);
+      if (read?.event === undefined) return undefined;
+      // Clients acknowledge by the id of the link.
+      const content = { event: read.event, link };
+      return { ...toMessage(read, found), id: toUuid(link.eventId), content };
     },
   };
 }

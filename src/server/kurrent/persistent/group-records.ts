@@ -4,6 +4,7 @@
 import { hasCode, MillraceError } from '../../../foundation/error.ts';
 import { createIds, idFromKey } from '../../../foundation/ids.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { liveSystemStream } from '../../../store/system-stream.ts';
 import type { KurrentContext } from '../context.ts';
 import { fromWire } from '../events/from-wire.ts';
@@ -17,8 +18,8 @@ export interface GroupKey {
   readonly group: string;
 }
 
-interface ParkedMessage {
-  readonly parkedAt: number;
+export interface ParkedMessage {
+  readonly link: RecordedEvent;
   readonly target: LinkTarget;
 }
 
@@ -204,7 +205,7 @@ export function createGroupRecords(
       const events = await store.readStream(stream, { from, limit }).toArray();
       return events.flatMap((event) => {
         const target = parseLink(contentOf(event).data.toString('utf8'));
-        return target === undefined ? [] : [{ parkedAt: event.revision, target }];
+        return target === undefined ? [] : [{ link: event, target }];
       });
     },
     async unpark(key, upTo) {

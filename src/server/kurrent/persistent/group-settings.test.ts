@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RpcError } from '../rpc-error.ts';
+import { RpcError, status } from '../rpc-error.ts';
 import { parseNumber, showNumber } from './group-records.ts';
 import { parseSettings } from './group-settings.ts';
 import type { WireSettings } from '../protocol/persistent-messages.ts';
@@ -22,8 +22,9 @@ const wire: WireSettings = {
   namedConsumerStrategy: 1,
   consumerStrategy: '',
 };
+const key = { source: 'orders-1', group: 'g' };
 const parse = (more: Partial<WireSettings>) =>
-  parseSettings({ ...wire, ...more }, { from: 'start', after: -1 });
+  parseSettings({ ...wire, ...more }, { from: 'start', after: -1 }, key);
 
 test('a strategy is set by number or by name, and the name takes precedence', () => {
   const names = [0, 1, 2].map((number) => parse({ namedConsumerStrategy: number }).strategy);
@@ -45,7 +46,6 @@ test('times are in milliseconds or in ticks', () => {
 
 test('invalid buffer sizes are rejected', () => {
   for (const bad of [
-    { readBatchSize: 0 },
     { readBatchSize: 500 },
     { historyBufferSize: 1_000_000 },
     { maxRetryCount: -1 },
@@ -54,9 +54,14 @@ test('invalid buffer sizes are rejected', () => {
     assert.throws(
       () => parse(bad),
       (error) =>
-        error instanceof RpcError && error.parts.exception === 'persistent-subscription-failed',
+        error instanceof RpcError &&
+        error.parts.status === status.internal &&
+        error.parts.exception === 'persistent-subscription-failed' &&
+        error.parts.trailers?.['stream-name'] === 'orders-1' &&
+        error.parts.trailers['group-name'] === 'g',
     );
   }
+  assert.equal(parse({ readBatchSize: 0 }).readBatchSize, 0);
 });
 
 test('numbers are shown as revisions, or as positions among all events', () => {

@@ -2,7 +2,9 @@
 
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { toCount } from '../protocol/wire-number.ts';
-import { RpcError, status } from '../rpc-error.ts';
+import type { RpcError } from '../rpc-error.ts';
+import { groupFailed } from './group-errors.ts';
+import type { GroupKey } from './group-records.ts';
 import type { From } from '../streams/read-plan.ts';
 import { strategyNames, type StrategyName } from './consumer-strategy.ts';
 import type { WireSettings } from '../protocol/persistent-messages.ts';
@@ -38,7 +40,9 @@ const ticksPerMs = 10_000;
 export function parseSettings(
   wire: WireSettings,
   start: Pick<GroupSettings, 'from' | 'after'>,
+  key: GroupKey,
 ): GroupSettings {
+  const invalid = (reason: string): RpcError => groupFailed(key, reason);
   const settings: GroupSettings = {
     ...start,
     resolveLinks: wire.resolveLinks,
@@ -52,14 +56,13 @@ export function parseSettings(
     liveBufferSize: wire.liveBufferSize,
     readBatchSize: wire.readBatchSize,
     historyBufferSize: wire.historyBufferSize,
-    strategy: strategyOf(wire),
+    strategy: strategyOf(wire, invalid),
   };
   for (const [name, value] of Object.entries(settings)) {
     if (name !== 'after' && typeof value === 'number' && value < 0) {
       throw invalid(`${name} must not be negative`);
     }
   }
-  if (settings.readBatchSize < 1) throw invalid('readBatchSize must be at least 1');
   if (settings.historyBufferSize <= settings.readBatchSize) {
     throw invalid('historyBufferSize must be larger than readBatchSize');
   }
@@ -72,7 +75,10 @@ export function parseSettings(
   return settings;
 }
 
-function strategyOf({ consumerStrategy, namedConsumerStrategy }: WireSettings): StrategyName {
+function strategyOf(
+  { consumerStrategy, namedConsumerStrategy }: WireSettings,
+  invalid: (reason: string) => RpcError,
+): StrategyName {
   if (consumerStrategy === '') return strategyNames[namedConsumerStrategy] ?? 'RoundRobin';
   const named = strategyNames.find((name) => name === consumerStrategy);
   if (named === undefined) throw invalid(`unknown consumer strategy '${consumerStrategy}'`);
@@ -81,12 +87,4 @@ function strategyOf({ consumerStrategy, namedConsumerStrategy }: WireSettings): 
 
 function fromTicks(ticks: Parameters<typeof toCount>[0] | undefined): number | undefined {
   return ticks === undefined ? undefined : Math.floor(toCount(ticks) / ticksPerMs);
-}
-
-function invalid(reason: string): RpcError {
-  return new RpcError(reason, {
-    status: status.invalidArgument,
-    exception: 'persistent-subscription-failed',
-    trailers: { reason },
-  });
 }

@@ -50,8 +50,9 @@ export async function startGroup(
 ): Promise<Group> {
   const { clock, observer } = context;
   const feed = createGroupFeed(context, key.source, settings);
-  const after = (await records.checkpoint(key)) ?? settings.after;
-  const core = createGroupCore<ReadEvent>({ ...settings, after });
+  const checkpointed = await records.checkpoint(key);
+  const after = checkpointed ?? settings.after;
+  const core = createGroupCore<ReadEvent>({ ...settings, after, lastKnown: checkpointed });
   const consumers = new Map<string, ConsumerLink>();
   const stopping = new AbortController();
   let pumping: Promise<void> | undefined;
@@ -108,7 +109,7 @@ export async function startGroup(
         const { message, reason } = effect;
         write(
           async () => {
-            await records.park(key, feed.targetOf(message), { reason, at: message.at });
+            await records.park(key, message.target, { reason, at: message.at });
             core.parked(message.id);
             settle();
           },
@@ -151,6 +152,8 @@ export async function startGroup(
       }
     } catch (error) {
       if (stopping.signal.aborted && hasCode(error, 'ABORTED')) return;
+      // Consumers stay for the messages that the group holds.
+      if (hasCode(error, 'STREAM_DELETED')) return;
       observer.log?.warn({ ...key, err: error }, 'persistent subscription lost its source');
       dropConsumers(error instanceof Error ? error : groupDropped(key));
     }
@@ -224,12 +227,12 @@ export async function startGroup(
         const limit = Math.min(left, replayPage);
         const page = await records.readParked(key, replayedUpTo + 1, limit);
         const found = await Promise.all(
-          page.map(async ({ parkedAt, target }) => ({
-            parkedAt,
-            message: await feed.find(target, stopping.signal),
+          page.map(async (parked) => ({
+            parkedAt: parked.link.revision,
+            message: await feed.find(parked, stopping.signal),
           })),
         );
-        replayedUpTo = page.at(-1)?.parkedAt ?? replayedUpTo;
+        replayedUpTo = page.at(-1)?.link.revision ?? replayedUpTo;
         core.replay(found);
         settle();
         left -= page.length;

@@ -10,7 +10,7 @@ import { indexFilter, rejectUnsupported } from '../streams/index-stream.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
 import { keyOf, readGroup } from './read-group.ts';
 import { type GroupKey, showNumber } from './group-records.ts';
-import { groupMissing } from './group-errors.ts';
+import { groupFailed, groupMissing } from './group-errors.ts';
 import type { Group } from './group.ts';
 import type { Groups } from './groups.ts';
 import {
@@ -38,13 +38,13 @@ export function persistentService(
   groups: Groups,
   calls: CallKit,
 ): Services {
-  const { access, store } = context;
+  const { access } = context;
 
   const planned = async (
     options: WireWriteRequest['options'],
     { identity }: CallInfo,
   ): Promise<GroupPlan> => {
-    const plan = await planGroup(store, options);
+    const plan = await planGroup(context, options);
     await access.checkGroup(identity, plan.key.source, 'admin');
     return plan;
   };
@@ -59,11 +59,7 @@ export function persistentService(
     return key;
   };
   const info = async (group: Group): Promise<WireSubscriptionInfo> => {
-    const [parked, lastKnown] = await Promise.all([
-      group.countParked(),
-      lastNumber(store, group.key.source),
-    ]);
-    return groupInfo(group, { parked, lastKnown });
+    return groupInfo(group, await group.countParked());
   };
 
   return {
@@ -154,9 +150,12 @@ interface GroupPlan {
   readonly settings: GroupSettings;
 }
 
+const headWaits = 5;
+const headWaitMs = 50;
+
 /** The settings of a new or updated group; the start position `end` becomes a fixed number here. */
 async function planGroup(
-  store: Pick<EventStore, 'head' | 'streamInfo'>,
+  { store, clock }: Pick<KurrentContext, 'store' | 'clock'>,
   options: WireWriteRequest['options'],
 ): Promise<GroupPlan> {
   if (options?.settings === undefined) throw badRequest('the request has no settings');
@@ -167,11 +166,20 @@ async function planGroup(
     const filter = all.filter === undefined ? undefined : toEventFilter(all.filter);
     // An invalid pattern is rejected now, not when the group first reads.
     compileFilter(filter);
-    const after =
-      from === 'end' ? await lastNumber(store, '$all') : from === 'start' ? 0 : from - 1;
+    const key = { source: '$all', group };
+    let last = await lastNumber(store, '$all');
+    // Readers of PostgreSQL may see an acknowledged position only after a concurrent append.
+    for (let wait = 0; typeof from === 'number' && from > last; wait += 1) {
+      if (wait === headWaits) {
+        throw groupFailed(key, `the start position ${from} is after the last event, ${last}`);
+      }
+      await clock.sleep(headWaitMs);
+      last = await lastNumber(store, '$all');
+    }
+    const after = from === 'end' ? last : from === 'start' ? 0 : from - 1;
     return {
-      key: { source: '$all', group },
-      settings: { ...parseSettings(wire, { from, after: Math.max(0, after) }), filter },
+      key,
+      settings: { ...parseSettings(wire, { from, after: Math.max(0, after) }, key), filter },
     };
   }
   const source = streamNameOf(options.stream?.streamIdentifier ?? options.streamIdentifier);
@@ -179,7 +187,8 @@ async function planGroup(
   // Clients send the start only in the deprecated field.
   const from = fromOf(options.stream?.revision ?? wire.revision, options.stream?.end !== undefined);
   const after = from === 'end' ? await lastNumber(store, source) : from === 'start' ? -1 : from - 1;
-  return { key: { source, group }, settings: parseSettings(wire, { from, after }) };
+  const key = { source, group };
+  return { key, settings: parseSettings(wire, { from, after }, key) };
 }
 
 function fromOf(at: Parameters<typeof toCount>[0] | undefined, end: boolean): From {
@@ -201,7 +210,7 @@ async function lastNumber(
 /** The settings and statistics of a group, in the words of the protocol. */
 function groupInfo(
   { key, settings, consumers, stats }: Pick<Group, 'key' | 'settings' | 'consumers' | 'stats'>,
-  { parked, lastKnown }: { readonly parked: number; readonly lastKnown: number },
+  parked: number,
 ): WireSubscriptionInfo {
   const now = stats();
   const show = (at: number): string => showNumber(key, at);
@@ -222,7 +231,7 @@ function groupInfo(
     }),
     totalItems: now.delivered,
     lastCheckpointedEventPosition: now.checkpoint > settings.after ? show(now.checkpoint) : '',
-    lastKnownEventPosition: lastKnown < 0 ? '' : show(lastKnown),
+    lastKnownEventPosition: now.lastKnown === undefined ? '' : show(now.lastKnown),
     resolveLinkTos: settings.resolveLinks,
     startFrom: show(settings.from === 'start' ? 0 : settings.from === 'end' ? -1 : settings.from),
     messageTimeoutMilliseconds: settings.messageTimeoutMs,

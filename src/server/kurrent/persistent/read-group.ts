@@ -16,7 +16,7 @@ import type {
   WireGroup,
 } from '../protocol/persistent-messages.ts';
 import { streamNameOf } from '../streams/stream-name.ts';
-import type { GroupKey } from './group-records.ts';
+import { keyText, type GroupKey } from './group-records.ts';
 
 const ids = createIds();
 /** The maximum number of unacknowledged messages of a consumer. */
@@ -46,7 +46,7 @@ export async function readGroup(
     const hide = hidesFrom(context, info.identity);
     const wire = { structuredIds: options.uuidOption?.structured !== undefined, hide };
     // Clients expect the confirmation before the first message.
-    const subscriptionId = `${key.source}::${key.group}/${id}`;
+    const subscriptionId = keyText(key);
     let confirmed = false;
     const confirm = (): void => {
       if (!confirmed) void send({ subscriptionConfirmation: { subscriptionId } });

@@ -43,9 +43,11 @@ async function load(): Promise<Protocol> {
     types.set(message, type);
     root.add(type);
     for (const [name, field] of Object.entries(message)) type.add(toField(name, field));
-    for (const [name, { has }] of Object.entries(message)) {
-      // The default of protobufjs is null, and zero for 64-bit numbers.
-      if (has === 'maybe') (type.ctor.prototype as Record<string, unknown>)[name] = undefined;
+    const defaults = type.ctor.prototype as Record<string, unknown>;
+    for (const [name, { has, of }] of Object.entries(message)) {
+      // The default of protobufjs is null, zero for 64-bit numbers, and an array for bytes.
+      if (has === 'maybe') defaults[name] = undefined;
+      else if (of === 'bytes') defaults[name] = Buffer.alloc(0);
     }
     return type;
   };

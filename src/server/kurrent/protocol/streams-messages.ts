@@ -26,6 +26,7 @@ export const readRequest = {
     subscription: one(6, nothing),
     filter: one(7, filterOptions),
     uuidOption: one(9, uuidOption),
+    controlOption: one(10, { compatibility: one(1, 'uint32') }),
   }),
 };
 export type WireReadRequest = Wire<typeof readRequest>;

@@ -1,11 +1,12 @@
 // Appends events of clients to the store, for all append methods.
 
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { hasCode } from '../../../foundation/error.ts';
+import { streamDeleted } from '../../../store/event-feed.ts';
 import { toSequence } from '../../../store/position.ts';
 import { withTenantSubject } from '../../../store/tenant-subject.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
-import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import { versionConflict, type ExpectedRevision } from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
 import { originOf } from '../events/event-origin.ts';
@@ -22,8 +23,8 @@ export interface ForeignAppend {
 export interface Appended {
   /** −1: the stream has no events. */
   readonly revision: number;
-  /** Absent: nothing was written. */
-  readonly sequence?: number | undefined;
+  /** Without events: the position of the last event of the store. */
+  readonly sequence: number;
 }
 
 type AppendContext = Pick<KurrentContext, 'accept' | 'store' | 'ownerOf' | 'clock'>;
@@ -34,7 +35,8 @@ export async function appendForeign(
 ): Promise<Appended> {
   const { stream, expected, events } = append;
   if (events.length === 0) {
-    return { revision: revisionAsExpected(append, await context.store.streamInfo(stream)) };
+    const revision = revisionAsExpected(append, await context.store.streamInfo(stream));
+    return { revision, sequence: toSequence(await context.store.head()) };
   }
   const write = async (opaque: boolean): Promise<Appended> => {
     const envelopes = await toEnvelopes(context, append, opaque);
@@ -81,9 +83,7 @@ function revisionAsExpected(
 ): number {
   const actual = info?.revision ?? -1;
   if (info?.deleted === 'tombstone' || (info?.deleted === 'soft' && expected === 'exists')) {
-    throw new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
-      details: { stream },
-    });
+    throw streamDeleted(stream);
   }
   const fits =
     expected === 'any' ||
@@ -91,9 +91,5 @@ function revisionAsExpected(
     (expected === 'none' && (actual === -1 || info?.deleted === 'soft')) ||
     expected === actual;
   if (fits) return actual;
-  throw new MillraceError(
-    'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected}, but is at ${actual}`,
-    { details: { stream, expected, actual } },
-  );
+  throw versionConflict({ stream, expected }, actual);
 }

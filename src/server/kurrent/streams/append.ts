@@ -57,7 +57,6 @@ export function appendTooLarge(appendBytesMax: number): RpcError {
 export function toSuccess({ revision, sequence }: Appended): WireAppendSuccess {
   return {
     ...(revision < 0 ? { noStream: empty } : { currentRevision: revision }),
-    position:
-      sequence === undefined ? undefined : { commitPosition: sequence, preparePosition: sequence },
+    position: { commitPosition: sequence, preparePosition: sequence },
   };
 }

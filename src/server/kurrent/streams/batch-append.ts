@@ -53,7 +53,8 @@ export async function batchAppend(
 
   const rejectBatch = (request: WireBatchRequest, error: unknown): void => {
     const failure = batchError(error, limits);
-    context.observer.log?.debug({ err: error }, 'kurrent batch rejected');
+    const level = failure.code === status.internal ? 'error' : 'debug';
+    context.observer.log?.[level]({ err: error }, 'kurrent batch rejected');
     reply(request, { error: toStatus(protocol, failure) });
   };
 

@@ -1,5 +1,6 @@
 // Handles the calls Streams/Delete and Streams/Tombstone.
 
+import { versionConflict } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
 import { metadataStream, tombstoneType } from '../../../store/stream-metadata.ts';
 import type { CallInfo } from '../calls.ts';
@@ -16,8 +17,12 @@ export async function deleteStream(
   info: CallInfo,
 ): Promise<WireDeleteResponse> {
   const { stream, expected } = await targetOf(context, request, info);
+  // Clients of KurrentDB get a conflict, and a deletion must not create the stream.
+  if (((await context.store.streamInfo(stream))?.revision ?? -1) < 0) {
+    throw versionConflict({ stream, expected }, -1);
+  }
   await audited(context, { action: 'stream.delete', target: stream }, info, () =>
-    context.store.deleteStream(stream, { expected }),
+    context.store.deleteStream(stream, { expected, keepsMetadata: false }),
   );
   const written = context.store.readStream(metadataStream(stream), {
     direction: 'backwards',

@@ -6,21 +6,21 @@ import { newEvents } from '../../../testing/conformance/store/fixture.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { metadataView } from './metadata-events.ts';
 
-test('after a soft delete is reverted, the last metadata event has the new truncation, older ones are unchanged', async () => {
+test('after a soft delete is reverted, the last metadata event has the new truncation', async () => {
   await using store = openMemory(kurrentStoreOptions).store;
   await store.append('a-1', newEvents(2));
   await store.deleteStream('a-1');
   await store.append('a-1', newEvents(1));
   await store.deleteStream('a-1');
-  assert.equal(await metadataView({ store }, '$$a-1'), undefined);
+  const shown = async (): Promise<unknown> => {
+    const view = await metadataView({ store }, '$$a-1');
+    const events = await store.readStream('$$a-1').toArray();
+    const last = events.find(({ revision }) => revision === view?.last);
+    return last === undefined ? undefined : view?.show(last).payload;
+  };
+  assert.deepEqual(await shown(), { $tb: Number.MAX_SAFE_INTEGER });
   await store.append('a-1', newEvents(1));
-  const show = await metadataView({ store }, '$$a-1');
-  assert.ok(show !== undefined);
-  const events = await store.readStream('$$a-1').toArray();
-  assert.deepEqual(
-    events.map((event) => show(event).payload),
-    [{ $tb: Number.MAX_SAFE_INTEGER }, { $tb: 3 }],
-  );
+  assert.deepEqual(await shown(), { $tb: 3 });
   assert.equal(await metadataView({ store }, 'a-1'), undefined);
 });
 

@@ -1,29 +1,35 @@
 // The metadata stream of a stream as in KurrentDB, where the state of the stream overrides its last metadata event.
 
-import { MillraceError } from '../../../foundation/error.ts';
+import { streamDeleted } from '../../../store/event-feed.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { metadataType, streamOfMetadata } from '../../../store/stream-metadata.ts';
 import type { KurrentContext } from '../context.ts';
 import { markHeader } from '../events/from-wire.ts';
 
-/** The conversion of the metadata events of this stream; undefined: unchanged. */
+export interface MetadataView {
+  readonly stream: string;
+  /** The revision of the last metadata event, the only one that clients see. */
+  readonly last: number;
+  readonly show: (event: RecordedEvent) => RecordedEvent;
+}
+
+/** Undefined: the stream is not a metadata stream. */
 export async function metadataView(
   { store }: Pick<KurrentContext, 'store'>,
   stream: string,
-): Promise<((event: RecordedEvent) => RecordedEvent) | undefined> {
+): Promise<MetadataView | undefined> {
   const of = streamOfMetadata(stream);
   if (of === undefined) return undefined;
-  const info = await store.streamInfo(of);
-  if (info?.deleted === 'tombstone') {
-    throw new MillraceError('STREAM_DELETED', `stream '${of}' was deleted`, {
-      details: { stream },
-    });
-  }
+  const [info, own] = await Promise.all([store.streamInfo(of), store.streamInfo(stream)]);
+  if (info?.deleted === 'tombstone') throw streamDeleted(of);
   const { truncateBefore } = info?.metadata ?? {};
-  if (info?.deleted !== 'no' || truncateBefore === undefined) return undefined;
-  const last = (await store.streamInfo(stream))?.revision;
-  return (event) => (event.revision === last ? revived(event, truncateBefore) : event);
+  const isRevived = info?.deleted === 'no' && truncateBefore !== undefined;
+  return {
+    stream,
+    last: own?.revision ?? -1,
+    show: (event) => (isRevived ? revived(event, truncateBefore) : event),
+  };
 }
 
 /**

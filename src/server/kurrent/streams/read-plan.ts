@@ -34,6 +34,8 @@ export interface ReadPlan {
   readonly live: boolean;
   readonly resolveLinks: boolean;
   readonly structuredIds: boolean;
+  /** The client understands the first and last position of a stream. */
+  readonly wantsPositions: boolean;
 }
 
 /** The default search window of the protocol. */
@@ -52,7 +54,9 @@ export function planRead({ options }: WireReadRequest): ReadPlan {
     limit: options.count === undefined ? Number.POSITIVE_INFINITY : toCount(options.count),
     resolveLinks: options.resolveLinks,
     structuredIds: options.uuidOption?.structured !== undefined,
+    wantsPositions: (options.controlOption?.compatibility ?? 0) >= 1,
   } as const;
+  if (about.limit < 1) throw badRequest('the read must have a count of at least 1');
   if (options.stream !== undefined) {
     const stream = streamNameOf(options.stream.streamIdentifier);
     rejectUnsupported(stream);
@@ -93,7 +97,6 @@ function expression(
 ): EventFilter {
   if (regex !== '') return { [pattern]: regex };
   const { listItemsMax, patternCharsMax } = filterLimits;
-  if (prefix.length === 0) throw badRequest('the filter has neither a pattern nor prefixes');
   if (prefix.length > listItemsMax || prefix.some((each) => each.length > patternCharsMax)) {
     throw badRequest(
       `a filter holds at most ${listItemsMax} prefixes of ${patternCharsMax} characters`,

@@ -5,13 +5,13 @@ import type { CallInfo, Send } from '../calls.ts';
 import { hidesFrom, type KurrentContext } from '../context.ts';
 import { toWireEvent } from '../events/to-wire.ts';
 import type { WireReadRequest, WireReadResponse } from '../protocol/streams-messages.ts';
-import { metadataView } from './metadata-events.ts';
+import { metadataView, type MetadataView } from './metadata-events.ts';
 import { planRead, type ReadPlan } from './read-plan.ts';
 import { toReadEvents } from './resolve-links.ts';
 import { wireStream } from './stream-name.ts';
 import { subscribe } from './subscribe.ts';
 import type { EventReader, EventStore, ReadOptions } from '../../../store/event-store.ts';
-import { toPosition } from '../../../store/position.ts';
+import { toPosition, toSequence } from '../../../store/position.ts';
 
 export async function read(
   context: KurrentContext,
@@ -20,41 +20,62 @@ export async function read(
   info: CallInfo,
 ): Promise<void> {
   const plan = boundToTenant(planRead(request), info);
-  const name = plan.source.kind === 'all' ? '$all' : plan.source.stream;
+  const { source } = plan;
+  const name = source.kind === 'all' ? '$all' : source.stream;
   await context.access.check(info.identity, name, 'read');
   if (plan.live) return subscribe(context, plan, send, info);
-  const shown =
-    plan.source.kind === 'stream' ? await metadataView(context, plan.source.stream) : undefined;
-  const first = plan.source.kind === 'stream' && plan.direction === 'forwards' ? plan.from : 0;
-  let last: RecordedEvent | undefined;
-  let count = 0;
-  const keep = plan.source.kind === 'stream' ? undefined : context.access.visible(info.identity);
+  const metadata = source.kind === 'stream' ? await metadataView(context, name) : undefined;
+  const keep = source.kind === 'stream' ? undefined : context.access.visible(info.identity);
   const { signal } = info;
   const wire = { ...plan, hide: hidesFrom(context, info.identity) };
   const { pageEventsMax: pageSize, pageBytesMax: pageBytes } = context.limits;
   const options = { signal, keep, pageSize, pageBytes };
-  for await (const page of readPages(context.store, plan, options)) {
-    const [head] = page;
-    if (last === undefined && head !== undefined && isTruncated(head, plan, first)) {
-      await send({ firstStreamPosition: head.revision });
-    }
-    last = page.at(-1);
-    count += page.length;
-    const events = toReadEvents(context, plan, shown === undefined ? page : page.map(shown), info);
-    for await (const each of events) {
+  let isFirst = true;
+  for await (const page of readPages(context.store, plan, metadata, options)) {
+    if (isFirst) await sendFirst(plan, page[0], send);
+    isFirst = false;
+    const events = metadata === undefined ? page : page.map(metadata.show);
+    for await (const each of await toReadEvents(context, plan, events, info)) {
       const full = send({ event: toWireEvent(each, wire) });
       if (full !== undefined) await full;
     }
   }
-  const { source, direction, limit } = plan;
   if (source.kind === 'all') return;
-  if (last === undefined) {
-    if (!(await streamExists(context, source, keep))) {
-      await send({ streamNotFound: { streamIdentifier: wireStream(source.stream) } });
+  if (isFirst && !(await streamExists(context, source, keep))) {
+    await send({ streamNotFound: { streamIdentifier: wireStream(name) } });
+  } else if (plan.wantsPositions) {
+    const last = await lastNumber(context.store, source);
+    if (isFirst && plan.direction === 'forwards' && plan.from !== last + 1) {
+      await send({ firstStreamPosition: last + 1 });
     }
-  } else if (source.kind === 'stream' && direction === 'forwards' && count < limit) {
-    await send({ lastStreamPosition: last.revision });
+    await send({ lastStreamPosition: last });
   }
+}
+
+/** The page of KurrentDB: only if the first one is empty, the client learns where the stream starts. */
+const serverPage = 32;
+
+async function sendFirst(
+  { wantsPositions, source, direction, from, limit }: ReadPlan,
+  first: RecordedEvent | undefined,
+  send: Send<WireReadResponse>,
+): Promise<void> {
+  const isWanted = wantsPositions && source.kind === 'stream' && direction === 'forwards';
+  if (!isWanted || first === undefined) return;
+  const start = typeof from === 'number' ? from : 0;
+  if (first.revision < start + Math.min(limit, serverPage)) return;
+  await send({ firstStreamPosition: first.revision });
+}
+
+/** The last number of a stream or an index stream. */
+async function lastNumber(
+  store: KurrentContext['store'],
+  source: Exclude<ReadPlan['source'], { readonly kind: 'all' }>,
+): Promise<number> {
+  if (source.kind === 'stream') return (await store.streamInfo(source.stream))?.revision ?? -1;
+  const { filter } = source;
+  const [last] = await store.readAll({ direction: 'backwards', limit: 1, filter }).toArray();
+  return last === undefined ? 0 : toSequence(last.position);
 }
 
 /** Callers of a tenant see only its events in `$all` and index streams. */
@@ -63,15 +84,6 @@ function boundToTenant(plan: ReadPlan, { identity }: CallInfo): ReadPlan {
   if (identity.tenant === undefined || source.kind === 'stream') return plan;
   const filter = { ...source.filter, tenant: identity.tenant };
   return { ...plan, source: { ...source, filter } };
-}
-
-function isTruncated(
-  event: RecordedEvent,
-  { source, direction }: ReadPlan,
-  from: ReadPlan['from'],
-): boolean {
-  if (source.kind !== 'stream' || direction === 'backwards' || from === 'end') return false;
-  return event.revision > (from === 'start' ? 0 : from);
 }
 
 async function streamExists(
@@ -98,8 +110,18 @@ interface PageOptions {
 async function* readPages(
   store: Pick<EventStore, 'readStream' | 'readAll'>,
   plan: ReadPlan,
+  metadata: MetadataView | undefined,
   { keep, ...options }: PageOptions,
 ): AsyncGenerator<readonly RecordedEvent[], void, undefined> {
+  if (metadata !== undefined) {
+    const { last } = metadata;
+    const { from } = plan;
+    const forwards = plan.direction === 'forwards';
+    const isIn = typeof from === 'number' ? (forwards ? from <= last : from >= last) : true;
+    if (from === (forwards ? 'end' : 'start') || !isIn) return;
+    yield* store.readStream(metadata.stream, { ...options, from: last, limit: 1 }).pages();
+    return;
+  }
   let { limit: left } = plan;
   // The limit counts visible events only, so the store must not apply it before the filter.
   const limit = keep === undefined ? left : undefined;

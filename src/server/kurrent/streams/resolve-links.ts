@@ -65,34 +65,46 @@ export async function eventAt(
             .readAll({ after: toPosition(Math.max(0, revision - 1)), filter, limit: 1, signal })
             .toArray();
     if (event === undefined) return undefined;
-    const number = filter === undefined ? event.revision : toSequence(event.position);
-    return number === revision ? event : undefined;
+    if (filter === undefined) return event.revision === revision ? event : undefined;
+    const isFound = toSequence(event.position) === revision && (await store.areVisible([event]))[0];
+    return isFound === true ? event : undefined;
   } catch (error) {
     if (hasCode(error, 'STREAM_DELETED')) return undefined;
     throw error;
   }
 }
 
-/** Events of an index stream as links. */
-export function asLinks(
+/**
+ * Events of an index stream as links. A resolved link has no event if the stream of the event does not show it any more;
+ * a live reader gets each event.
+ */
+export async function asLinks(
+  store: Pick<EventStore, 'areVisible'>,
   events: readonly RecordedEvent[],
-  stream: string,
-  resolve: boolean,
-): readonly ReadEvent[] {
-  return events.map((event) => {
+  { stream, resolve, isLive }: { stream: string; resolve: boolean; isLive: boolean },
+): Promise<readonly ReadEvent[]> {
+  const visible = resolve && !isLive ? await store.areVisible(events) : undefined;
+  return events.map((event, index) => {
     const link = linkTo(event, stream);
-    return resolve ? { event, link } : { event: link };
+    if (!resolve) return { event: link };
+    return { event: visible?.[index] === false ? undefined : event, link };
   });
 }
 
 /** Events for a reader: as links in index streams, with resolved links elsewhere. */
-export function toReadEvents(
+export async function toReadEvents(
   { store, access }: KurrentContext,
   { source, resolveLinks: resolve }: Pick<ReadPlan, 'source' | 'resolveLinks'>,
   events: readonly RecordedEvent[],
-  { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
-): readonly ReadEvent[] | AsyncIterable<ReadEvent> {
-  if (source.kind === 'index') return asLinks(events, source.stream, resolve);
+  {
+    identity,
+    signal,
+    isLive = false,
+  }: Pick<CallInfo, 'identity' | 'signal'> & { isLive?: boolean },
+): Promise<readonly ReadEvent[] | AsyncIterable<ReadEvent>> {
+  if (source.kind === 'index') {
+    return asLinks(store, events, { stream: source.stream, resolve, isLive });
+  }
   if (!resolve || !events.some(({ type }) => type === linkType)) {
     return events.map((event) => ({ event }));
   }

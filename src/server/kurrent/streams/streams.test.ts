@@ -123,8 +123,12 @@ test('repeating an append has no effect', async (t) => {
 test('an append without events writes nothing and returns the revision', async (t) => {
   const { client } = await serve(t);
   await client.appendToStream('things-1', many(2));
-  const { nextExpectedRevision } = await client.appendToStream('things-1', []);
+  const { nextExpectedRevision, position } = await client.appendToStream('things-1', []);
   assert.equal(nextExpectedRevision, 1n);
+  const [last] = await all(
+    client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }),
+  );
+  assert.deepEqual(position, last?.event?.position);
 });
 
 test('an append in many chunks is one append', async (t) => {

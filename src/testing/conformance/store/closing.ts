@@ -14,6 +14,7 @@ const uses: Readonly<Record<string, (store: EventStore, signal: AbortSignal) => 
     readStream: (store) => store.readStream(stream).toArray(),
     readAll: (store) => store.readAll().toArray(),
     findEvent: (store) => store.findEvent(stream, 'e-1'),
+    areVisible: (store) => store.areVisible([]),
     subscribe: (store, signal) => follow(store.subscribe({ signal })).next(),
     subscribeToStream: (store, signal) =>
       follow(store.subscribeToStream(stream, { signal })).next(),

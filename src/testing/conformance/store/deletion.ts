@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import {
   conflict,
   follow,
@@ -129,6 +130,51 @@ export const deletionCases: StoreCases = {
       truncateBefore: 3,
     });
     assert.equal((await storedIds(store, stream)).length, 5);
+  },
+
+  'deleted: a deletion can drop the other metadata': async ({ store }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(3));
+    await store.setStreamMetadata(stream, { maxCount: 1, custom: { owner: 'jane' } });
+    await store.deleteStream(stream, { keepsMetadata: false });
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, {});
+    await store.append(stream, newEvents(7));
+    assert.deepEqual((await store.streamInfo(stream))?.metadata, { truncateBefore: 3 });
+    assert.equal((await storedIds(store, stream)).length, 7);
+  },
+
+  'visibility: hidden and deleted events are not visible': async ({ store }) => {
+    const whole = newStream();
+    const [counted, truncated, softly, removed] = [0, 1, 2, 3].map(() => newStream()) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const streams = [whole, counted, truncated, softly, removed];
+    const events: RecordedEvent[] = [];
+    for (const stream of streams) {
+      await store.append(stream, newEvents(3));
+      events.push(...(await store.readStream(stream).toArray()));
+    }
+    assert.ok((await store.areVisible(events)).every((isVisible) => isVisible));
+    await store.setStreamMetadata(counted, { maxCount: 1 });
+    await store.setStreamMetadata(truncated, { truncateBefore: 1 });
+    await store.deleteStream(softly);
+    await store.tombstoneStream(removed);
+    const visible = await store.areVisible(events);
+    const of = (stream: string): boolean[] =>
+      visible.filter((_, index) => events[index]?.stream === stream);
+    assert.deepEqual(streams.map(of), [
+      [true, true, true],
+      [false, false, true],
+      [false, true, true],
+      [false, false, false],
+      [false, false, false],
+    ]);
+    await store.append(softly, newEvents(1));
+    assert.deepEqual(await store.areVisible(await store.readStream(softly).toArray()), [true]);
+    assert.deepEqual(await store.areVisible([]), []);
   },
 
   'deleted: new metadata does not reveal the deleted events': async ({ store }) => {

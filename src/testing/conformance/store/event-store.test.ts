@@ -143,6 +143,7 @@ function connect(base: EventStore): EventStore {
     readStream: (stream, options) => checked(() => open().readStream(stream, options)),
     readAll: (options) => checked(() => open().readAll(options)),
     findEvent: async (...args) => open().findEvent(...args),
+    areVisible: async (...args) => open().areVisible(...args),
     subscribe: (options = {}) =>
       live(options.signal, (signal) => base.subscribe({ ...options, signal })),
     subscribeToStream: (stream, options = {}) =>

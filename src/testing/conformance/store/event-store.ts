@@ -158,7 +158,7 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
 }
 
 /** Capabilities that an engine has by default. */
-const defaultCapabilities = new Set<Need>(['scavenge', 'exactTimes']);
+const defaultCapabilities = new Set<Need>(['scavenge', 'exactTimes', 'everyLiveEvent']);
 
 function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
   const has =

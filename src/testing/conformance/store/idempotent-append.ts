@@ -2,6 +2,7 @@
 // duplicate. With `any` and `exists`, ids that the stream contains are a duplicate.
 
 import assert from 'node:assert/strict';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import {
   conflict,
@@ -126,6 +127,18 @@ export const idempotentAppendCases: StoreCases = {
     await store.append(stream, events.slice(1), { expected: 0 });
     const { isDuplicate, revision } = await store.append(stream, events, { expected: 'none' });
     assert.deepEqual({ isDuplicate, revision }, { isDuplicate: true, revision: 3 });
+  },
+
+  'any: an event that the stream has twice is a duplicate': async ({ store }) => {
+    const stream = newStream();
+    const [first, second] = newEvents(2) as [DomainEventEnvelope, DomainEventEnvelope];
+    await store.append(stream, [first], { expected: 'none' });
+    await store.append(stream, [second], { expected: 0 });
+    await store.append(stream, [first], { expected: 1 });
+    for (const again of [[first], [first, second]]) {
+      assert.equal((await store.append(stream, again)).isDuplicate, true);
+    }
+    assert.equal((await storedIds(store, stream)).length, 3);
   },
 
   'any: a subset of known events is a duplicate': async ({ store }) => {

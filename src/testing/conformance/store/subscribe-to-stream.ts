@@ -1,11 +1,14 @@
 // Live reading of one stream.
 
 import assert from 'node:assert/strict';
+import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import type { EventStore } from '../../../store/event-store.ts';
 import { rejectsWith } from '../../assertions.ts';
 import {
   assertDense,
   follow,
   idsOf,
+  needs,
   newEvent,
   newEvents,
   newStream,
@@ -164,6 +167,87 @@ export const subscribeToStreamCases: StoreCases = {
     );
   },
 
+  'a live reader gets each event although the stream keeps only the last one': needs(
+    'everyLiveEvent',
+    async ({ store, signal }) => {
+      for (const [way, appendAll] of Object.entries(waysToAppend)) {
+        const stream = newStream();
+        await store.append(stream, [newEvent()]);
+        await store.setStreamMetadata(stream, { maxCount: 1 });
+        await using fromStart = follow(store.subscribeToStream(stream, { signal, pageSize: 7 }));
+        await fromStart.caughtUp();
+        await using fromEnd = follow(
+          store.subscribeToStream(stream, { after: 'end', signal, pageSize: 7 }),
+        );
+        await fromEnd.caughtUp();
+        const events = newEvents(40);
+        await appendAll(store, stream, events);
+        const end = newEvent();
+        await store.append(stream, [end]);
+        const seen = await fromStart.before(end.eventId);
+        assertDense(seen);
+        assert.deepEqual(idsOf(seen.slice(1)).toSorted(), idsOf(events).toSorted(), way);
+        assert.deepEqual(idsOf(await fromEnd.before(end.eventId)), idsOf(seen.slice(1)), way);
+      }
+    },
+  ),
+
+  'a live reader gets each event although the stream is truncated ahead of its end': needs(
+    'everyLiveEvent',
+    async ({ store, signal }) => {
+      const stream = newStream();
+      await store.append(stream, newEvents(2));
+      await store.setStreamMetadata(stream, { truncateBefore: 1_000 });
+      await using follower = follow(store.subscribeToStream(stream, { signal }));
+      await follower.caughtUp();
+      assert.deepEqual(follower.events, []);
+      const events = newEvents(12);
+      await store.append(stream, events);
+      await store.setStreamMetadata(stream, {});
+      const end = newEvent();
+      await store.append(stream, [end]);
+      assert.deepEqual(idsOf(await follower.before(end.eventId)), idsOf(events));
+    },
+  ),
+
+  'a live reader gets the events that were stored before a deletion': needs(
+    'everyLiveEvent',
+    async ({ store, signal }) => {
+      for (const remove of ['deleteStream', 'tombstoneStream'] as const) {
+        const stream = newStream();
+        await using follower = follow(store.subscribeToStream(stream, { signal }));
+        await follower.caughtUp();
+        const events = newEvents(3);
+        await store.append(stream, events);
+        await store[remove](stream);
+        if (remove === 'tombstoneStream') {
+          await rejectsWith(() => follower.count(4), 'STREAM_DELETED');
+        } else {
+          const end = newEvent();
+          await store.append(stream, [end]);
+          await follower.before(end.eventId);
+        }
+        assert.deepEqual(idsOf(follower.events.slice(0, 3)), idsOf(events));
+      }
+    },
+  ),
+
+  'a reader that is behind by less than the retention gets each event': async ({
+    store,
+    signal,
+  }) => {
+    const stream = newStream();
+    const events = newEvents(30);
+    await store.append(stream, events);
+    await store.setStreamMetadata(stream, { maxCount: 10 });
+    await using follower = follow(store.subscribeToStream(stream, { after: 20, signal }));
+    await follower.caughtUp();
+    assert.deepEqual(idsOf(follower.events), idsOf(events.slice(21)));
+    await using late = follow(store.subscribeToStream(stream, { after: 2, signal }));
+    await late.caughtUp();
+    assert.deepEqual(idsOf(late.events), idsOf(events.slice(20)));
+  },
+
   'closing the store ends the subscription with an error': async ({ open, signal }) => {
     const store = await open();
     const follower = follow(store.subscribeToStream(newStream(), { signal }));
@@ -172,5 +256,24 @@ export const subscribeToStreamCases: StoreCases = {
     await turn();
     await store[Symbol.asyncDispose]();
     await ended;
+  },
+};
+
+/** How the events of a burst may arrive. */
+const waysToAppend: Readonly<
+  Record<
+    string,
+    (store: EventStore, stream: string, events: readonly DomainEventEnvelope[]) => Promise<unknown>
+  >
+> = {
+  async 'one by one'(store, stream, events) {
+    for (const event of events) await store.append(stream, [event]);
+  },
+  concurrently: (store, stream, events) =>
+    Promise.all(events.map((event) => store.append(stream, [event]))),
+  async 'in batches of 5'(store, stream, events) {
+    for (let at = 0; at < events.length; at += 5) {
+      await store.append(stream, events.slice(at, at + 5));
+    }
   },
 };

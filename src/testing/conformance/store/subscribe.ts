@@ -317,6 +317,24 @@ export const subscribeCases: StoreCases = {
     assert.ok(readable.length <= 4 * pageSize, `${readable.length} events were fetched ahead`);
   },
 
+  'a live reader gets each event of a stream that keeps only the last one': async ({
+    store,
+    signal,
+  }) => {
+    const category = unique('live');
+    const stream = newStream(category);
+    await store.append(stream, [newEvent()]);
+    await store.setStreamMetadata(stream, { maxCount: 1 });
+    await using follower = follow(store.subscribe({ filter: { category }, signal }));
+    await follower.caughtUp();
+    const events = newEvents(40);
+    for (let at = 0; at < 20; at += 5) await store.append(stream, events.slice(at, at + 5));
+    for (const event of events.slice(20)) await store.append(stream, [event]);
+    const end = newEvent();
+    await store.append(stream, [end]);
+    assert.deepEqual(idsOf((await follower.before(end.eventId)).slice(1)), idsOf(events));
+  },
+
   'closing the store ends a waiting subscription with an error': async ({ open, signal }) => {
     const store = await open();
     const follower = follow(store.subscribe({ signal }));
