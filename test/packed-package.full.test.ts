@@ -155,7 +155,9 @@ describe('the packed package', () => {
     const packed = globSync('{src,modules}/**/*', { cwd: installed });
     const templates = 'src/cli/templates/';
     const isForTests = (file: string): boolean =>
-      /\.test\.|^src\/testing\/support\/|^modules\/[^/]+\/testing\//.test(file);
+      /\.test\.|^src\/testing\/(?:kurrent-stand-in|support)\/|^modules\/[^/]+\/testing\//.test(
+        file,
+      );
     assert.ok(packed.length > 1_000, `only ${packed.length} files found`);
     assert.deepEqual(
       packed.filter((file) => isForTests(file) && !file.startsWith(templates)),

@@ -14,7 +14,7 @@ import { root } from './test-run/test-worker.ts';
 const topics = {
   store: [
     'test/store/{kill,postgres-order,sqlite-processes,catch-up}*.test.ts',
-    'test/kurrent/{adapter-on-engines,eventstore-client,leaks,lifecycle,many-clients}*.test.ts',
+    'test/kurrent/{adapter-on-engines,eventstore-client,leaks,lifecycle,many-clients,stand-in}*.test.ts',
   ],
   subscriptions: [
     'test/subscriptions/{kill,aggregates}*.test.ts',

@@ -3,7 +3,7 @@
 import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import type { StoreFixture } from '../../src/testing/conformance/store/event-store.ts';
-import type { EventStore, EventStoreOptions } from '../../src/store/index.ts';
+import type { EventStore, EventStoreOptions, StoreCapabilities } from '../../src/store/index.ts';
 import type { LeaseStore } from '../../src/subscriptions/subscription-storage.ts';
 import { ownedRole } from '../../src/testing/owned-role.ts';
 
@@ -15,6 +15,16 @@ interface BackingEngine extends AsyncDisposable {
 export interface Backing {
   open(options: EventStoreOptions): Promise<BackingEngine>;
 }
+
+export const kurrentCapabilities: StoreCapabilities = {
+  multiStreamAppend: true,
+  callerTransaction: false,
+  durable: true,
+  crossProcess: true,
+  scavenge: false,
+  exactTimes: false,
+  everyLiveEvent: false,
+};
 
 export interface AdapterFixture extends StoreFixture, AsyncDisposable {}
 
@@ -30,15 +40,7 @@ export function adapterFixture(backing: Backing): AdapterFixture {
   };
   const urlOf = (store: EventStore): string => urls.get(store) ?? '';
   return {
-    capabilities: {
-      multiStreamAppend: true,
-      callerTransaction: false,
-      durable: true,
-      crossProcess: true,
-      scavenge: false,
-      exactTimes: false,
-      everyLiveEvent: false,
-    },
+    capabilities: kurrentCapabilities,
     async open(options) {
       const clock = options?.clock === undefined ? {} : { clock: options.clock };
       const db = stack.use(await backing.open({ ...kurrentStoreOptions, ...clock }));

@@ -32,9 +32,18 @@ import { authorityOf, listen, shutDown } from './listen.ts';
  * await using server = await startKurrentServer(db.store, { port: 0 });
  * console.log(server.url); // kurrentdb://127.0.0.1:40123?tls=false
  */
-export async function startKurrentServer(
+export function startKurrentServer(
   store: EventStore,
   options: KurrentServerOptions = {},
+): Promise<KurrentServer> {
+  return startInterceptedServer(store, options, []);
+}
+
+/** For tests: the interceptors see all messages, the last one first those of the handlers. */
+export async function startInterceptedServer(
+  store: EventStore,
+  options: KurrentServerOptions,
+  interceptors: readonly GrpcJs.ServerInterceptor[],
 ): Promise<KurrentServer> {
   const { host = '127.0.0.1', port = 2113, tls, observer = silentObserver } = options;
   const { clock = systemClock, signal } = options;
@@ -66,7 +75,7 @@ export async function startKurrentServer(
     'grpc.max_concurrent_streams': limits.callsPerConnectionMax,
     'grpc.keepalive_time_ms': limits.keepaliveIntervalMs,
     'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
-    interceptors: [earlyHeaders(grpc)],
+    interceptors: [earlyHeaders(grpc), ...interceptors],
   });
   const calls = createCallKit(context);
   let bound = port;

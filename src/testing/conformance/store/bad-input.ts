@@ -246,7 +246,7 @@ export const badInputCases: StoreCases = {
     const store = await open({ names: 'open' });
     const event = newEvent({ type: 'AccountCredited', tenant: 'demo' });
     await store.append('$system', [event]);
-    await store.append('account-1', [newEvent({ type: '$odd' })]);
+    await store.append(newStream(), [newEvent({ type: '$odd' })]);
     assert.deepEqual(await storedIds(store, '$system'), [event.eventId]);
     await rejectsWith(() => store.append('', [newEvent()]), 'NAME_INVALID');
     await rejectsWith(() => store.append('a\u0000b', [newEvent()]), 'NAME_INVALID');

@@ -5,7 +5,7 @@ import { rejectsWith } from '../../assertions.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { follow, newEvent, newEvents, newStream, type StoreCases } from './fixture.ts';
 
-const stream = 'banking.account.v1-core-closed';
+const stream = newStream();
 
 const uses: Readonly<Record<string, (store: EventStore, signal: AbortSignal) => Promise<unknown>>> =
   {

@@ -139,7 +139,7 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
   const cases = Object.entries(topics).flatMap(([topic, sentences]) =>
     Object.entries(sentences).map(([sentence, body]): ConformanceCase => {
       const { needs, run } = typeof body === 'function' ? { needs: [], run: body } : body;
-      const need = needs.find((each) => each !== 'rawContent');
+      const need = needs.find((each) => each !== 'rawContent' && each !== 'ownServer');
       const skip = needs.map((each) => reasonToSkip(fixture, each)).find((each) => each);
       return {
         name: `${topic}: ${sentence}`,
@@ -164,7 +164,9 @@ function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
   const has =
     need === 'rawContent'
       ? fixture.rawContent !== undefined
-      : (fixture.capabilities[need] ?? defaultCapabilities.has(need));
+      : need === 'ownServer'
+        ? fixture.isShared !== true
+        : (fixture.capabilities[need] ?? defaultCapabilities.has(need));
   return has ? undefined : `needs ${need}`;
 }
 

@@ -14,6 +14,11 @@ import type { StoreCapabilities } from '../../../store/store-engine.ts';
 export interface StoreFixture {
   /** The capabilities of the adapter; cases that need others are skipped. */
   readonly capabilities: StoreCapabilities;
+  /**
+   * All stores are on one server, which may contain events of others and has its own clock. Then `open` returns a store
+   * whose reads from the start begin at the time of opening.
+   */
+  readonly isShared?: boolean | undefined;
   /** Opens an empty store, which the suite closes. */
   open(options?: EventStoreOptions): Promise<EventStore>;
   /** Closes the store and opens it again on the same data (`durable`). */
@@ -45,8 +50,8 @@ export interface CaseContext {
 
 export type CaseBody = (context: CaseContext) => Promise<void>;
 
-/** A capability of the engine, or the hook `rawContent` of the fixture. */
-export type Need = keyof StoreCapabilities | 'rawContent';
+/** A capability of the engine, the hook `rawContent` of the fixture, or a server per store that uses the test's clock. */
+export type Need = keyof StoreCapabilities | 'rawContent' | 'ownServer';
 
 /** Case bodies by title. */
 export type StoreCases = Readonly<Record<string, CaseBody | CaseWithNeeds>>;

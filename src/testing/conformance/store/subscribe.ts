@@ -123,7 +123,7 @@ export const subscribeCases: StoreCases = {
     await store.setStreamMetadata(stream, { custom: { a: 1 } });
     await using plain = follow(store.subscribe({ signal }));
     await using system = follow(
-      store.subscribe({ signal, filter: { system: true, streamPattern: 'banking' } }),
+      store.subscribe({ signal, filter: { system: true, streamPattern: stream } }),
     );
     await plain.caughtUp();
     await system.caughtUp();
