@@ -1,6 +1,7 @@
 // Messages with the header `dataSubject`: their payload is encrypted with the key of the person before an engine stores
 // it, also in dead letters, and therefore in archives. Messages of a forgotten person are skipped.
 
+import { override } from '../foundation/override.ts';
 import { isForgotten, subjectForgotten, subjectHeader } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
 import type { BusEngine, EngineEntry, StoredEntry } from './bus-engine.ts';
@@ -77,8 +78,7 @@ function withKeys(engine: BusEngine, personalData: PersonalData): BusEngine {
     });
   }
 
-  return {
-    ...engine,
+  return override(engine, {
     async append(entries, options) {
       const sealed = await sealAll(entries);
       const stored = sealed.map((entry, at) => {
@@ -125,14 +125,12 @@ function withKeys(engine: BusEngine, personalData: PersonalData): BusEngine {
         }
       })();
     },
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
-  };
+  });
 }
 
 /** A message about a person is not stored in plain text. */
 function withoutKeys(engine: BusEngine): BusEngine {
-  return {
-    ...engine,
+  return override(engine, {
     async append(entries, options) {
       for (const { data } of entries) {
         const personal = personalMessage(data);
@@ -144,8 +142,7 @@ function withoutKeys(engine: BusEngine): BusEngine {
       }
       return engine.append(entries, options);
     },
-    [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
-  };
+  });
 }
 
 const headerBytes = Buffer.from(`"${subjectHeader}"`);

@@ -1,6 +1,7 @@
 // Jobs with the label `dataSubject`: payload, step results, events, result, errors and history are encrypted with the key of the
 // person before an engine stores them. A job of a forgotten person has none of them, and ends as failed.
 
+import { override } from '../foundation/override.ts';
 import { isForgotten, subjectForgotten, subjectHeader } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
 import { invalid } from './rules/check-task.ts';
@@ -114,8 +115,7 @@ export function personalJobs(
   }
 
   return {
-    engine: {
-      ...engine,
+    engine: override(engine, {
       async changeAndClaim(changes, claim, nowMs) {
         const stored = await sealChanges(changes);
         const { outcomes, claimed } = await engine.changeAndClaim(stored, claim, nowMs);
@@ -129,8 +129,7 @@ export function personalJobs(
       },
       overdue: async (request) => unsealPresent(await engine.overdue(request)),
       dueScheduled: async (request) => unsealPresent(await engine.dueScheduled(request)),
-      [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
-    },
+    }),
     async seal(entries) {
       const subjects = entries.map(({ head }) => subjectOfJob(head));
       const jobs = entries.flatMap(({ head, fields }, at) => {

@@ -22,7 +22,7 @@ const note = defineAggregate({
   initial: 0,
   evolve: { 'note.written.v1': (count) => count + 1 },
   decide: {
-    'note.write': (_payload, _count, { user }) => written({ by: user?.id ?? 'nobody' }),
+    'note.write': (_payload, _count, { user }) => written({ by: user?.id ?? 'unknown' }),
   },
 });
 

@@ -8,7 +8,7 @@ export interface LockHolderInput {
 }
 
 const { path } = childInput() as LockHolderInput;
-const database = new DatabaseSync(path);
+const database = new DatabaseSync(path, { timeout: 30_000 });
 database.exec('begin immediate');
 database.exec(`insert into streams (name) values ('half-written')`);
 tellParent('locked');

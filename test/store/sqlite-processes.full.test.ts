@@ -128,7 +128,7 @@ test('appends that wait too long for the lock all fail at the same time', async 
   await using workspace = await createWorkspace();
   await using db = await openSqlite(urlIn(workspace), { busyTimeoutMs: 1_000 });
   const { store } = db;
-  const other = new DatabaseSync(pathIn(workspace));
+  const other = new DatabaseSync(pathIn(workspace), { timeout: 30_000 });
   other.exec('begin immediate');
   const appends = Array.from({ length: 100 }, (_, index) =>
     store.append(streamName(index), [newEvent(`e${index}`)]),

@@ -279,7 +279,7 @@ test('an append is stored before the housekeeping of all roles that was started 
   const running: Promise<unknown>[] = [];
   {
     // While another connection has the write lock, the writer thread cannot commit.
-    using other = new DatabaseSync(path);
+    using other = new DatabaseSync(path, { timeout: 30_000 });
     other.exec('begin immediate');
     for (const [name, start] of Object.entries(housekeeping)) {
       running.push(start(db).then(() => order.push(name)));

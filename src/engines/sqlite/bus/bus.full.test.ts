@@ -51,7 +51,7 @@ for (const { name, skip, run } of busConformance({
       second: async (options) =>
         ownedRole(await openSqlite(path, { ...options, busyTimeoutMs }), 'bus'),
       async inject(subject, data) {
-        const database = new DatabaseSync(path);
+        const database = new DatabaseSync(path, { timeout: 30_000 });
         const insert = 'insert into bus_messages (stream_id, stored_at_ms, data)';
         database.exec('begin immediate');
         database.prepare('insert or ignore into bus_streams (subject) values (?)').run(subject);
@@ -63,7 +63,7 @@ for (const { name, skip, run } of busConformance({
       },
       async outage() {
         // A held write lock has the same effect as an unreachable broker.
-        const database = new DatabaseSync(path);
+        const database = new DatabaseSync(path, { timeout: 30_000 });
         database.exec('begin exclusive');
         return async () => {
           database.exec('rollback');

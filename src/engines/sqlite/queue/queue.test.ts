@@ -59,7 +59,7 @@ test('a job has a lease of 15 s, which is renewed after 5 s while its handler ru
     { queues: ['mails'], concurrency: 1, signal: stopping.signal },
   );
   await started.promise;
-  using database = new DatabaseSync(path);
+  using database = new DatabaseSync(path, { timeout: 30_000 });
   const leaseMs = (): number =>
     Number(database.prepare('select at_ms from work_jobs').get()?.['at_ms']) - clock.now();
   assert.equal(leaseMs(), 15_000);
@@ -133,7 +133,7 @@ test('an outcome that cannot be stored is stored when the file is usable again, 
   const info = (_fields: object, message: string): void => resumed.resolve(message);
   const observer = { log: { debug: unexpected, info, warn, error: unexpected } };
   await using queue = sqliteWorkQueue(`sqlite:${path}`, { clock, observer });
-  using database = new DatabaseSync(path);
+  using database = new DatabaseSync(path, { timeout: 30_000 });
   await queue.add('mails', [{ id: 'j-1', name: 'send', data: {} }]);
   const stopping = new AbortController();
   let runs = 0;

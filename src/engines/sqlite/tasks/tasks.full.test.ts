@@ -56,7 +56,7 @@ for (const { name, skip, run } of tasksConformance({
       },
       async outage() {
         // A held write lock has the same effect as an unreachable engine.
-        const database = new DatabaseSync(path);
+        const database = new DatabaseSync(path, { timeout: 30_000 });
         database.exec('begin exclusive');
         return async () => {
           database.exec('rollback');

@@ -37,7 +37,7 @@ const countEvents: SqlStatement = {
 
 /** Keeps the writer thread from committing during the work, as another process would. */
 async function whileLocked(path: string, work: () => Promise<void>): Promise<void> {
-  using other = new DatabaseSync(path);
+  using other = new DatabaseSync(path, { timeout: 30_000 });
   other.exec('begin immediate');
   await work();
   other.exec('rollback');

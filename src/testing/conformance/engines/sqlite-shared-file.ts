@@ -17,7 +17,10 @@ export async function openSharedSqliteFile(
   kept: readonly string[] = [],
 ): Promise<SharedSqliteFile> {
   const file = await openSqliteFile(join(folder, `${randomUUID()}.db`), busyTimeoutMs);
-  const database = new DatabaseSync(file.path, { enableForeignKeyConstraints: false });
+  const database = new DatabaseSync(file.path, {
+    timeout: 30_000,
+    enableForeignKeyConstraints: false,
+  });
   const tables = database
     .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
     .all()
