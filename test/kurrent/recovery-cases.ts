@@ -44,23 +44,26 @@ export function recoveryCases(serve: () => Promise<KillableServer>): void {
     await Promise.all([all.count(10), one.count(10)]);
     await server.kill();
 
-    await context.test('without a server every operation fails with a retryable error', async () => {
-      for (const use of [
-        () => store.append(stream, [newEvent()]),
-        () => store.readStream(stream).toArray(),
-        () => store.readAll({ limit: 1 }).toArray(),
-        () => store.streamInfo(stream),
-        () => store.setStreamMetadata(stream, { maxCount: 5 }),
-        () => store.deleteStream(stream),
-        () => store.head(),
-        () => store.forget('person-1'),
-        () => unused.store.readStream(stream).toArray(),
-        () => openKurrent(server.url),
-      ]) {
-        const { retryable } = await rejectsWith(use, 'STORE_UNAVAILABLE');
-        assert.equal(retryable, true);
-      }
-    });
+    await context.test(
+      'without a server every operation fails with a retryable error',
+      async () => {
+        for (const use of [
+          () => store.append(stream, [newEvent()]),
+          () => store.readStream(stream).toArray(),
+          () => store.readAll({ limit: 1 }).toArray(),
+          () => store.streamInfo(stream),
+          () => store.setStreamMetadata(stream, { maxCount: 5 }),
+          () => store.deleteStream(stream),
+          () => store.head(),
+          () => store.forget('person-1'),
+          () => unused.store.readStream(stream).toArray(),
+          () => openKurrent(server.url),
+        ]) {
+          const { retryable } = await rejectsWith(use, 'STORE_UNAVAILABLE');
+          assert.equal(retryable, true);
+        }
+      },
+    );
 
     await server.startAgain();
     await context.test('after a restart all operations work with the same store', async () => {
