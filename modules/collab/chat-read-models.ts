@@ -102,6 +102,7 @@ export const messageProjection = projection({
         Object.fromEntries(wordsOf(content).map((word) => [wordGroup(chatId, word), revision])),
     },
   }),
+  filter: { category: 'collab.chat.v1' },
   id: ({ payload }) => (payload as { readonly messageId: string }).messageId,
   on: {
     'chat.message-posted.v1': (

@@ -150,6 +150,12 @@ export const errorCodes = {
     meaning: 'A business rule rejected the command.',
     remedy: 'Read details.reason; the same command on the same state is rejected again.',
   },
+  COMMAND_AMBIGUOUS: {
+    retryable: false,
+    meaning:
+      'Several aggregates of the platform accept this command type; details.aggregates lists them.',
+    remedy: 'Name the category of one as `aggregate`, such as banking.account.v2.',
+  },
   COMMAND_UNKNOWN: {
     retryable: false,
     meaning: 'The command does not exist.',

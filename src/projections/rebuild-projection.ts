@@ -63,6 +63,7 @@ export function checkRebuildable(name: string, version: ReadModelVersion): void 
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v2',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 2 }),
+ *   filter: { category: 'banking.account.v1' },
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
  * await rebuildProjection(db, accounts, {
