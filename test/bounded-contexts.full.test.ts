@@ -2,7 +2,9 @@
 // versions of one aggregate, in one platform.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { WebSocket } from 'ws';
 import { hasCode } from '../src/foundation/error.ts';
 import {
   createAppendRules,
@@ -11,6 +13,7 @@ import {
   defineModule,
 } from '../src/platform/index.ts';
 import { startApi } from '../src/server/api/start-api.ts';
+import { until } from '../src/testing/support/server/api-rig.ts';
 import { retireProjection, switchProjection } from '../src/projections/index.ts';
 import {
   accountOf,
@@ -172,10 +175,24 @@ test('HTTP clients name the aggregate of an ambiguous command; equal keys of two
       assert.deepEqual([status, body['isDuplicate'], body['revision']], [200, isDuplicate, 0]);
     }
   }
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`, 'millrace.v1', {
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  const answers: { id?: string; problem?: { code: string }; result?: { revision: number } }[] = [];
+  socket.on('message', (data: Buffer) => answers.push(JSON.parse(data.toString()) as object));
+  await once(socket, 'open');
+  const message = { type: 'command', command: 'account.open', aggregateId: 'w' };
+  socket.send(JSON.stringify({ ...message, id: '1', payload: { owners: ['Ada'] } }));
+  socket.send(JSON.stringify({ ...message, id: '2', ...two }));
+  const answerOf = (id: string) => answers.find((each) => each.id === id);
+  await until(() => answerOf('1') !== undefined && answerOf('2') !== undefined);
+  socket.terminate();
+  assert.equal(answerOf('1')?.problem?.code, 'COMMAND_AMBIGUOUS');
+  assert.equal(answerOf('2')?.result?.revision, 0);
   const streams = await streamsOf(platform, 'banking.account.');
   assert.deepEqual(
     streams.map((stream) => stream.split('-', 1)[0]),
-    ['banking.account.v1', 'banking.account.v2'],
+    ['banking.account.v1', 'banking.account.v2', 'banking.account.v2'],
   );
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
     paths: Record<

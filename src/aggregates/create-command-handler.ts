@@ -191,8 +191,9 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     taker.flush(deadlineMs);
 
   return {
-    handle(request) {
-      const { correlationId = ids.next() } = request;
+    async handle(request) {
+      const { correlationId = ids.next(), aggregate: named = aggregate.category } = request;
+      if (named !== aggregate.category) throw otherAggregate(request.command.type, named);
       return observeCommand(observer, aggregate, { ...request, correlationId }, (headers) => {
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
@@ -296,4 +297,12 @@ function busy(stream: string, lengthMax: number): Error {
   return new MillraceError('AGGREGATE_BUSY', `${lengthMax} commands already wait for '${stream}'`, {
     details: { stream, lengthMax },
   });
+}
+
+function otherAggregate(command: string, named: string): Error {
+  return new MillraceError(
+    'COMMAND_UNKNOWN',
+    `this handler does not accept '${command}' for '${named}'`,
+    { details: { command, aggregate: named } },
+  );
 }

@@ -129,7 +129,8 @@ export interface CommandReceiver {
 }
 
 /**
- * Sends each command to the handler of its aggregate: `account.deposit` to `account`.
+ * Sends each command to the handler of its aggregate: `account.deposit` to `account`. Handlers of several aggregates with one
+ * name have their categories as keys (`banking.account.v2`), which the commands name.
  *
  * @example
  * import { openMemory } from 'millrace/engines/memory';
@@ -159,7 +160,8 @@ export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiv
   const known = new Map(Object.entries(handlers));
   return async (request) => {
     const { type } = request.command;
-    const receiver = known.get(type.slice(0, type.indexOf('.')));
+    const receiver =
+      known.get(request.aggregate ?? '') ?? known.get(type.slice(0, type.indexOf('.')));
     if (receiver === undefined) {
       throw new MillraceError(
         'COMMAND_UNKNOWN',
