@@ -82,7 +82,8 @@ export const errorCodes = {
   TENANT_MISMATCH: {
     retryable: false,
     meaning: 'The tenant of an event differs from the tenant of its stream.',
-    remedy: "Build the stream name with the event's tenant.",
+    remedy:
+      "Build the stream name with the event's tenant, and add a tenant with a hyphen to the directory before its first event.",
   },
   APPEND_INVALID: {
     retryable: false,

@@ -16,6 +16,7 @@ import {
 } from '../projections/start-projection.ts';
 import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
+import type { ResolveTenant } from '../store/stream-owners.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
@@ -42,6 +43,7 @@ export interface RunningOptions {
   readonly observer: Observer;
   readonly leaseMs?: number | undefined;
   readonly drainMs?: number | undefined;
+  readonly resolveTenant?: ResolveTenant | undefined;
 }
 
 export function runProjections(
