@@ -20,6 +20,7 @@ export const one = projection({
 export const two = projection({
   name: 'sub:cli:names:v2',
   readModel: modelOf(2),
+  filter: { category: 'banking.currency.v1' },
   on: {
     'currency.renamed.v1': (_currency, { payload }: Renamed) => ({
       name: payload.name.toUpperCase(),
@@ -30,6 +31,7 @@ export const two = projection({
 export const broken = projection({
   name: 'sub:cli:names:v3',
   readModel: modelOf(3),
+  filter: { category: 'banking.currency.v1' },
   retry: { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0, attemptsMax: 1 },
   on: {
     'currency.renamed.v1': () => {

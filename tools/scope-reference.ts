@@ -69,8 +69,11 @@ function routeRows(api: ApiServer): readonly Row[] {
 }
 
 function commandRows({ modules }: Platform): readonly Row[] {
-  return [...modules.aggregates.values()].flatMap(({ commands }) =>
-    commands.map(({ type }): Row => [type, modules.commands.get(type) ?? 'internal']),
+  return [...modules.aggregates.values()].flatMap((aggregate) =>
+    aggregate.commands.map(({ type }): Row => {
+      const open = modules.commands.get(type);
+      return [type, open?.aggregates.includes(aggregate) === true ? open.scope : 'internal'];
+    }),
   );
 }
 

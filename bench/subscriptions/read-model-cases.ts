@@ -130,6 +130,7 @@ function newProjection(): Projection<Balance> {
   return projection({
     name: `sub:bench:accounts:v${runs}`,
     readModel: readModel<Balance>({ bc: 'banking', aggregate: 'account', version: runs }),
+    filter: { category: 'banking.account.v1' },
     on: { 'account.deposited.v1': book, 'account.withdrawn.v1': book },
   });
 }

@@ -103,6 +103,7 @@ export const messageProjection = projection({
         Object.fromEntries(wordsOf(content).map((word) => [wordGroup(chatId, word), revision])),
     },
   }),
+  filter: { category: 'collab.chat.v1' },
   id: ({ payload, headers }) =>
     String(
       isForgotten(payload)

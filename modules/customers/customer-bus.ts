@@ -26,7 +26,10 @@ export function customerBus(
   const subjects = createSubjects({ root });
   return subscription({
     name: 'sub:notify:bus:v1',
-    filter: { types: [inboxDelivered.type, inboxReminded.type, broadcastPublished.type] },
+    filter: {
+      types: [inboxDelivered.type, inboxReminded.type, broadcastPublished.type],
+      streamPrefixes: ['notify.'],
+    },
     async handler(event, { signal }) {
       if (isForgotten(event.payload)) return;
       const { tenant, aggregate } = event;

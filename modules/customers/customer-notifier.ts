@@ -260,7 +260,7 @@ export function createNotifier(platform: NotifierPlatform): Notifier {
       return changesIn(store.subscribeToStream(stream, { signal, after: start }), newsOf);
     },
     followBroadcasts({ tenant, after, signal }) {
-      const filter = { types: [broadcastPublished.type], tenant };
+      const filter = { types: [broadcastPublished.type], category: 'notify.broadcast.v1', tenant };
       const start = startOf(after, parsePosition);
       return changesIn(store.subscribe({ filter, signal, after: start }), broadcastNewsOf);
     },

@@ -103,6 +103,7 @@ export const notificationProjection = projection<
         status === 'delivered' || status === 'held' ? { [customerId]: Date.parse(at) } : {},
     },
   }),
+  filter: { category: 'notify.customerInbox.v1' },
   id({ aggregate, payload }) {
     const {
       digestId,

@@ -5,6 +5,7 @@ import { slackAddressing, type SendMessageJob } from 'millrace/contracts';
 import type { ModuleContext } from 'millrace/platform';
 import { subscription, type Subscription } from 'millrace/subscriptions';
 import type { KeyStore, NewJob } from 'millrace/work';
+import { requestCategory } from './fields.ts';
 import { requestQueued } from './message-request-events.ts';
 import { messageRequest, tagsOf, type RequestState } from './message-request.ts';
 
@@ -17,7 +18,7 @@ export function dispatcher(context: Context): Subscription {
   const { clock, load, observer } = context;
   return subscription({
     name: 'sub:slack-requests:dispatcher:v1',
-    filter: { types: [requestQueued.type] },
+    filter: { types: [requestQueued.type], category: requestCategory },
     // A long outage of the queue must not dead-letter every request.
     retry: { initialMs: 500, factor: 2, capMs: 30_000, jitterMs: 500, attemptsMax: 100 },
     async handler({ tenant, aggregate: { id }, payload }) {

@@ -5,6 +5,9 @@ import { z } from 'zod';
 /** Of the read models and of the streams that the requirement document does not name. */
 export const boundedContext = 'notification-slack';
 
+/** The category of `slackAddressing.stream`. */
+export const requestCategory = 'notification.slack.request';
+
 export const slackRequestLimits = {
   /** Slack truncates longer texts. */
   textCharsMax: 40_000,

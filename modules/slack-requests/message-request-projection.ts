@@ -4,7 +4,7 @@
 import { slackAddressing, Type } from 'millrace/contracts';
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
 import type { Static } from 'typebox';
-import { boundedContext } from './fields.ts';
+import { boundedContext, requestCategory } from './fields.ts';
 import type {
   requestCreated,
   requestFailed,
@@ -72,6 +72,7 @@ export const requestProjection = projection({
     ranges: { updated: ({ updatedAt }) => Date.parse(updatedAt) },
     groups: { status: ({ status, createdAt }) => ({ [status]: Date.parse(createdAt) }) },
   }),
+  filter: { category: requestCategory },
   on: {
     'message-request.created.v1': (_before, event: ProjectedEvent<Content>) =>
       stamped(

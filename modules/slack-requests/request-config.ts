@@ -79,7 +79,11 @@ async function readConfig<Config extends { readonly enabled: boolean }>(
 
 async function loadConfig<Config>(
   { load }: Context,
-  aggregate: { readonly name: string; readonly initial: ConfigState<Config> },
+  aggregate: {
+    readonly name: string;
+    readonly category: string;
+    readonly initial: ConfigState<Config>;
+  },
   address: { readonly tenant: string; readonly id: string },
 ): Promise<Config | undefined> {
   return (await load<ConfigState<Config>>(aggregate, address)).state.config;

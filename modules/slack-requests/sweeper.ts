@@ -7,6 +7,7 @@ import type { Projection } from 'millrace/projections';
 import type { EventStore, Position } from 'millrace/store';
 import type { KeyStore, WorkQueue } from 'millrace/work';
 import { jobIdOf, replaceDispatched, roundOf, sendJob } from './dispatcher.ts';
+import { requestCategory } from './fields.ts';
 import { requestFailed, requestQueued, requestSent } from './message-request-events.ts';
 import { messageRequest, tagsOf } from './message-request.ts';
 
@@ -94,7 +95,8 @@ function createOpenRequests(
 ): (signal: AbortSignal) => Promise<readonly OpenRequest[]> {
   const open = new Map<string, OpenRequest>();
   let after: Position | undefined;
-  const filter = { types: [requestQueued.type, requestSent.type, requestFailed.type] };
+  const types = [requestQueued.type, requestSent.type, requestFailed.type];
+  const filter = { types, category: requestCategory };
 
   return async (signal) => {
     for await (const event of readAll({ filter, after, signal })) {

@@ -22,6 +22,11 @@ export interface CommandRequest<Command extends NewCommand> extends AggregateAdd
   /** Created by its definition, or checked by `aggregate.parseCommand`. */
   readonly command: Command;
   /**
+   * The category of the aggregate, such as `banking.account.v2`. A platform needs it if several of its aggregates
+   * accept this command type.
+   */
+  readonly aggregate?: string | undefined;
+  /**
    * `<tenant>|<service>|<operation>|<naturalKey>`: the command takes effect once, and a duplicate
    * gets the first result. A duplicate of a command that creates an aggregate needs the same `id`:
    * derive it with `idFromKey(idempotencyKey)`.

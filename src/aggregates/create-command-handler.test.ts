@@ -30,6 +30,19 @@ const at = { tenant: 'core', id: 'a1' } as const;
 const coded = (code: string) => (error: unknown) =>
   error instanceof MillraceError && (error.code as string) === code;
 
+test('a command for another aggregate of the same name is rejected', async () => {
+  await using db = openMemory();
+  await using handler = createCommandHandler(db, account);
+  const request = { ...at, command: deposit({ amount: 1 }) };
+  await handler.handle({ ...at, command: open({ owner: 'ada' }) });
+  await assert.rejects(
+    handler.handle({ ...request, aggregate: 'crm.account.v1' }),
+    coded('COMMAND_UNKNOWN'),
+  );
+  const { revision } = await handler.handle({ ...request, aggregate: account.category });
+  assert.equal(revision, 1);
+});
+
 test('a command produces events, and the events produce a state', async () => {
   await using db = openMemory();
   await using accounts = createCommandHandler(db, account);

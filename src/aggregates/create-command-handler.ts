@@ -165,7 +165,7 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
         return attempt.result;
       }
       conflicts += 1;
-      observer.count?.('command_conflicts_total', { aggregate: aggregate.name });
+      observer.count?.('command_conflicts_total', labelsOf(aggregate));
       const next = nextAttempt(backoff, {
         failures: conflicts,
         nowMs: clock.now(),
@@ -191,8 +191,9 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     taker.flush(deadlineMs);
 
   return {
-    handle(request) {
-      const { correlationId = ids.next() } = request;
+    async handle(request) {
+      const { correlationId = ids.next(), aggregate: named = aggregate.category } = request;
+      if (named !== aggregate.category) throw otherAggregate(request.command.type, named);
       return observeCommand(observer, aggregate, { ...request, correlationId }, (headers) => {
         const stream = streamOf(request);
         const identity = identifyCommand(request, ids);
@@ -220,11 +221,11 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
 /** Records one span and one count per command; `work` gets the caller's headers with this trace context. */
 async function observeCommand<State, Event extends NewEvent, Command extends NewCommand>(
   observer: Observer,
-  aggregate: { readonly bc: string; readonly name: string },
+  aggregate: AggregateLabels,
   { tenant, command, correlationId, headers = {} }: CommandRequest<Command>,
   work: (headers: Readonly<Record<string, unknown>>) => Promise<CommandResult<State, Event>>,
 ): Promise<CommandResult<State, Event>> {
-  const attributes = { bc: aggregate.bc, aggregate: aggregate.name, command: command.type, tenant };
+  const attributes = { ...labelsOf(aggregate), command: command.type, tenant };
   const span = observer.span?.(
     'handle command',
     { ...attributes, correlationId },
@@ -245,6 +246,12 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
   } finally {
     span?.end();
   }
+}
+
+type AggregateLabels = Pick<Aggregate<unknown, NewEvent, NewCommand>, 'bc' | 'name' | 'version'>;
+
+function labelsOf({ bc, name, version }: AggregateLabels): Readonly<Record<string, string>> {
+  return { bc, aggregate: name, version: String(version) };
 }
 
 /** Runs the commands of one aggregate one at a time, because concurrent appends would conflict. */
@@ -290,4 +297,12 @@ function busy(stream: string, lengthMax: number): Error {
   return new MillraceError('AGGREGATE_BUSY', `${lengthMax} commands already wait for '${stream}'`, {
     details: { stream, lengthMax },
   });
+}
+
+function otherAggregate(command: string, named: string): Error {
+  return new MillraceError(
+    'COMMAND_UNKNOWN',
+    `this handler does not accept '${command}' for '${named}'`,
+    { details: { command, aggregate: named } },
+  );
 }

@@ -9,6 +9,7 @@ import { buildCategory, buildStreamName } from '../contracts/stream-name.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { isForgotten, type Forgotten } from '../store/erasure.ts';
+import { categoryOf } from '../store/stream-category.ts';
 import type { SnapshotPolicy } from './snapshots.ts';
 import {
   createInterpreter,
@@ -39,6 +40,8 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
   readonly bc: string;
   readonly name: string;
   readonly version: number;
+  /** The category of its streams, `<bc>.<name>.v<version>`: identifies the aggregate in a platform. */
+  readonly category: string;
   /** The stream name of one aggregate instance. */
   streamOf(tenant: string, id: string, tenants?: TenantLookup): string;
   /** All command and event definitions, for generated descriptions such as OpenAPI. */
@@ -176,7 +179,10 @@ export function defineAggregate<
       details: { aggregate: name, reason },
     });
 
-  buildCategory<string, string>(bc, name, version);
+  const ownCategory = buildCategory<string, string>(bc, name, version);
+  const { streamName } = definition;
+  const category = streamName === undefined ? ownCategory : categoryOf(streamName('t', 'i'));
+  if (category === undefined) throw invalid('streamName must return <category>-<tenant>-<id>');
   const events = checkNames(name, definition.events, invalid);
   const commands = checkNames(name, definition.commands, invalid);
   type Decider = (
@@ -195,8 +201,9 @@ export function defineAggregate<
     bc,
     name,
     version,
+    category,
     streamOf:
-      definition.streamName ??
+      streamName ??
       ((tenant, id, tenants) =>
         buildStreamName<string, string>(bc, name, version, tenant, id, tenants)),
     commands: [...commands.values()],

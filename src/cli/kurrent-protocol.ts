@@ -1,7 +1,6 @@
 // The KurrentDB protocol of the product: its server, and the connection string for official clients.
 
 import { join } from 'node:path';
-import { createTenantDirectory } from '../contracts/tenant.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { createAppendRules } from '../platform/modules/append-rules.ts';
 import { createSecretHider } from '../platform/modules/hide-secrets.ts';
@@ -16,7 +15,6 @@ export interface KurrentSettings {
   readonly kurrentPort: number;
   readonly kurrentAuth: 'tokens' | 'none';
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  readonly tenants: readonly string[];
   readonly shutdown: { readonly requestsMs: number };
 }
 
@@ -27,7 +25,6 @@ export async function startKurrentProtocol(
   folder: string,
 ): Promise<AsyncDisposable & { readonly url: string }> {
   const { host, kurrentPort: port, kurrentAuth, tls, shutdown } = settings;
-  const given = createTenantDirectory(settings.tenants);
   const isOpen = kurrentAuth === 'none';
   const hosts = new Set(['localhost', '127.0.0.1', '::1', host]);
   const needsLocal = !isOpen && tls === undefined;
@@ -36,7 +33,7 @@ export async function startKurrentProtocol(
     leases: engines.subscriptions.leases,
     host,
     port,
-    tenants: { has: (name) => given.has(name) || tokens.tenants.has(name) },
+    tenants: tokens.tenants,
     limits: { stopMsMax: shutdown.requestsMs },
     accept: createAppendRules(modules),
     hider: createSecretHider(modules),

@@ -227,6 +227,7 @@ async function startPlatform(
     await createPlatform({
       ...config,
       drainMs: shutdown.workMs,
+      tenants: [...(config.tenants ?? []), ...tenants],
       // Topics without settings are off if no engine has a bus.
       usesBus: serves.ntfy ? (config.notify === undefined ? 'optional' : 'required') : undefined,
       ...defined({ roles }),
@@ -234,7 +235,6 @@ async function startPlatform(
       observer: telemetry.observer,
     }),
   );
-  for (const tenant of tenants) await platform.tokens.addTenant(tenant);
   telemetry.collect(platformCollectors(platform));
   await platform.start();
   return platform;

@@ -1,16 +1,15 @@
 // Event types, `<agg>.<action>.v<version>`: the aggregate, what happened to it, and the schema version.
 
 import {
-  checkIdentifier,
   checkLength,
   checkVersion,
-  identifierPattern,
+  eventTokenPattern,
   kebabCase,
   nameInvalid,
   nameLimits,
   versionPattern,
-  type Identifier,
-  type IsIdentifier,
+  type EventToken,
+  type IsEventToken,
 } from './identifier.ts';
 
 export interface ParsedEventType {
@@ -19,15 +18,16 @@ export interface ParsedEventType {
   readonly version: number;
 }
 
-export const eventTypePattern = `(${identifierPattern})\\.(${identifierPattern})\\.v(${versionPattern})`;
+export const eventTypePattern = `(${eventTokenPattern})\\.(${eventTokenPattern})\\.v(${versionPattern})`;
 const eventType = new RegExp(`^${eventTypePattern}$`);
+const eventToken = new RegExp(`^${eventTokenPattern}$`);
 
 /** The literal itself when TypeScript can see that it is an event type; otherwise the reason. */
 export type EventType<S extends string> = string extends S
   ? S
   : S extends `${infer Agg}.${infer Action}.v${infer Version extends number}`
-    ? IsIdentifier<Agg> extends true
-      ? IsIdentifier<Action> extends true
+    ? IsEventToken<Agg> extends true
+      ? IsEventToken<Action> extends true
         ? `${Version}` extends `${string}.${string}` | `-${string}` | '0'
           ? `'${S}' has no whole version from 1`
           : S
@@ -47,9 +47,9 @@ export function buildEventType<
   const Agg extends string,
   const Action extends string,
   const Version extends number,
->(agg: Identifier<Agg>, action: Identifier<Action>, v: Version): `${Agg}.${Action}.v${Version}` {
-  checkIdentifier('aggregate', agg);
-  checkIdentifier('action', action);
+>(agg: EventToken<Agg>, action: EventToken<Action>, v: Version): `${Agg}.${Action}.v${Version}` {
+  checkToken('aggregate', agg);
+  checkToken('action', action);
   checkVersion(v);
   const built = `${agg}.${action}.v${v}`;
   checkLength(built, nameLimits.eventTypeCharsMax);
@@ -88,6 +88,11 @@ export function parseEventType(type: string): ParsedEventType {
  */
 export function isEventType(type: string): boolean {
   return type.length <= nameLimits.eventTypeCharsMax && eventType.test(type);
+}
+
+function checkToken(kind: string, token: string): void {
+  if (eventToken.test(token)) return;
+  throw nameInvalid(kind, token, 'must be kebab-case (message-posted)', kebabCase(token));
 }
 
 /** The corrected spelling, if the string has three parts. */

@@ -11,7 +11,7 @@ export interface IdempotencyKeyParts {
   readonly naturalKey: string;
 }
 
-const token = /^[A-Za-z][A-Za-z0-9-]*$/;
+const token = /^[A-Za-z0-9][A-Za-z0-9-]*$/;
 // oxlint-disable-next-line no-control-regex -- matches control characters on purpose
 const control = /[\u0000-\u001f\u007f]/;
 

@@ -17,33 +17,44 @@ type LettersOf<S extends string> = S extends `${infer First}${infer Rest}`
 type Lower = LettersOf<'abcdefghijklmnopqrstuvwxyz'>;
 type Digit = LettersOf<'0123456789'>;
 
-type IsIdentifierRest<S extends string> = S extends ''
+type IsKebabRest<S extends string, AfterHyphen extends string> = S extends ''
   ? true
-  : S extends `-${Lower}${infer Rest}`
-    ? IsIdentifierRest<Rest>
+  : S extends `-${AfterHyphen}${infer Rest}`
+    ? IsKebabRest<Rest, AfterHyphen>
     : S extends `${Lower | Digit}${infer Rest}`
-      ? IsIdentifierRest<Rest>
+      ? IsKebabRest<Rest, AfterHyphen>
       : false;
 
-/** `true` for a kebab-case literal, `false` for another literal, `true` for a plain `string`. */
-export type IsIdentifier<S extends string> = string extends S
+type IsKebab<S extends string, AfterHyphen extends string> = string extends S
   ? true
-  : S extends `${Lower}${infer Rest}`
-    ? IsIdentifierRest<Rest>
+  : S extends `${Lower | Digit}${infer Rest}`
+    ? IsKebabRest<Rest, AfterHyphen>
     : false;
+
+/** `true` for a kebab-case literal, `false` for another literal, `true` for a plain `string`. */
+export type IsIdentifier<S extends string> = IsKebab<S, Lower>;
+
+/** As `IsIdentifier`, for the parts of an event type: a digit may follow a hyphen. */
+export type IsEventToken<S extends string> = IsKebab<S, Lower | Digit>;
 
 /** The literal itself when TypeScript can see that it is kebab-case; otherwise the reason. */
 export type Identifier<S extends string> =
   IsIdentifier<S> extends true ? S : `'${S}' is not kebab-case`;
 
-/** Every part starts with a letter: only then does camelCase convert back to the same kebab-case. */
-export const identifierPattern = '[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*';
+/** The literal itself when TypeScript can see that it can be a part of an event type; otherwise the reason. */
+export type EventToken<S extends string> =
+  IsEventToken<S> extends true ? S : `'${S}' is not kebab-case`;
+
+/** A letter follows each hyphen: only then does camelCase convert back to the same kebab-case. */
+export const identifierPattern = '[a-z0-9]+(?:-[a-z][a-z0-9]*)*';
+/** The parts of an event type are never converted to camelCase. */
+export const eventTokenPattern = '[a-z0-9]+(?:-[a-z0-9]+)*';
 export const versionPattern = '[1-9][0-9]{0,8}';
 export const idPattern = '[A-Za-z0-9._-]+';
 
 const identifier = new RegExp(`^${identifierPattern}$`);
 const idShape = new RegExp(`^${idPattern}$`);
-const onePart = /^[a-z][a-z0-9]*$/;
+const onePart = /^[a-z0-9]+$/;
 
 export function isIdentifier(text: string): boolean {
   return identifier.test(text);
@@ -54,7 +65,7 @@ export function checkIdentifier(kind: string, text: string): void {
   throw nameInvalid(
     kind,
     text,
-    'must be kebab-case, each part starting with a letter (core-template-manager)',
+    'must be kebab-case, with a letter after each hyphen (core-template-manager)',
     kebabCase(text),
   );
 }
@@ -121,7 +132,7 @@ export function kebabCase(text: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/-(?=[0-9])/g, '')
-    .replace(/^[-0-9]+|-+$/g, '');
+    .replace(/^-+|-+$/g, '');
 }
 
 export function nameInvalid(

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { z } from 'zod';
 import { hasCode } from '../foundation/error.ts';
 import type { ErrorCode } from '../foundation/error-codes.ts';
+import { defineEvent } from './define-event.ts';
 import { buildEventType, isEventType, parseEventType } from './event-type.ts';
 import { filtersHash } from './filters-hash.ts';
 import { buildIdempotencyKey, parseIdempotencyKey } from './idempotency-key.ts';
@@ -29,7 +31,13 @@ const word = (first: string, rest: string, max: number): fc.Arbitrary<string> =>
     )
     .map(([head, tail]) => head + tail);
 const identifiers = fc
-  .array(word(lower, `${lower}0123456789`, 8), { minLength: 1, maxLength: 3 })
+  .tuple(
+    word(`${lower}0123456789`, `${lower}0123456789`, 8),
+    fc.array(word(lower, `${lower}0123456789`, 8), { maxLength: 2 }),
+  )
+  .map(([first, rest]) => [first, ...rest].join('-'));
+const eventTokens = fc
+  .array(word(`${lower}0123456789`, `${lower}0123456789`, 8), { minLength: 1, maxLength: 3 })
   .map((parts) => parts.join('-'));
 const versions = fc.integer({ min: 1, max: 999_999_999 });
 const plainTenants = word(`${lower}0123456789`, `${lower}0123456789`, 10);
@@ -63,9 +71,28 @@ describe('event types', () => {
     }
   });
 
+  test('parts may start with a digit, as the document’s pattern allows', () => {
+    for (const type of ['2fa.enabled.v1', 'payment.2nd.v1', 'a.b-1.v1', 'a-1.b.v2']) {
+      assert.ok(isEventType(type), type);
+      const { agg, action, version } = parseEventType(type);
+      assert.equal(buildEventType(agg, action, version), type);
+    }
+    assert.equal(buildEventType('2fa', 'code-1-sent', 1), '2fa.code-1-sent.v1');
+    assert.equal(defineEvent('2fa.enabled.v1', z.object({})).agg, '2fa');
+  });
+
+  test('an aggregate may start with a digit, and its category parses back', () => {
+    const stream = buildStreamName('2fa-login', '2fa', 1, 'core', 'u1');
+    assert.equal(stream, '2faLogin.2fa.v1-core-u1');
+    const { bc, agg, tenant, id } = parseStreamName(stream);
+    assert.deepEqual([bc, agg, tenant, id], ['2fa-login', '2fa', 'core', 'u1']);
+    // `step1` is the category of the aggregate `step1`.
+    rejects('NAME_INVALID', () => buildCategory('shop', untyped('step-1'), 1), /step1/);
+  });
+
   test('parsing reverses building', () => {
     fc.assert(
-      fc.property(identifiers, identifiers, versions, (agg, action, version) => {
+      fc.property(eventTokens, eventTokens, versions, (agg, action, version) => {
         const type = buildEventType(agg, action, version);
         assert.deepEqual(parseEventType(type), { agg, action, version });
       }),
@@ -88,7 +115,8 @@ describe('event types', () => {
       'a.b.v1.',
       'a.b.c.v1',
       'a--b.c.v1',
-      '1a.b.v1',
+      '-a.b.v1',
+      'a-.b.v1',
     ]) {
       rejects('NAME_INVALID', () => parseEventType(bad));
       assert.equal(isEventType(bad), false);

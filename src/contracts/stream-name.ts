@@ -26,7 +26,7 @@ export interface ParsedStreamName {
   readonly id: string;
 }
 
-const camel = '[a-z][a-zA-Z0-9]*';
+const camel = '[a-z0-9][a-zA-Z0-9]*';
 const streamName = new RegExp(`^((${camel})\\.(${camel})\\.v(${versionPattern}))-(.+)$`);
 const categoryPrefix = new RegExp(`^${camel}\\.${camel}\\.v${versionPattern}-`);
 

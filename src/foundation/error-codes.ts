@@ -82,7 +82,8 @@ export const errorCodes = {
   TENANT_MISMATCH: {
     retryable: false,
     meaning: 'The tenant of an event differs from the tenant of its stream.',
-    remedy: "Build the stream name with the event's tenant.",
+    remedy:
+      "Build the stream name with the event's tenant, and add a tenant with a hyphen to the directory before its first event.",
   },
   APPEND_INVALID: {
     retryable: false,
@@ -149,6 +150,12 @@ export const errorCodes = {
     retryable: false,
     meaning: 'A business rule rejected the command.',
     remedy: 'Read details.reason; the same command on the same state is rejected again.',
+  },
+  COMMAND_AMBIGUOUS: {
+    retryable: false,
+    meaning:
+      'Several aggregates of the platform accept this command type; details.aggregates lists them.',
+    remedy: 'Name the category of one as `aggregate`, such as banking.account.v2.',
   },
   COMMAND_UNKNOWN: {
     retryable: false,

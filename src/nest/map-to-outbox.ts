@@ -2,7 +2,7 @@
 
 import type { EventDefinition } from '../contracts/define-event.ts';
 import { isEventType } from '../contracts/event-type.ts';
-import { identifierPattern } from '../contracts/identifier.ts';
+import { eventTokenPattern } from '../contracts/identifier.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { IntegrationEventMapper, IntegrationMessage } from '../outbox/outbox-projector.ts';
 import type { EventFilter } from '../store/event-filter.ts';
@@ -68,7 +68,7 @@ export function MapToOutbox(
   return eventDecorator(mapToOutboxKey, event, options);
 }
 
-const wildcard = new RegExp(`^(${identifierPattern}\\.){0,2}\\*$`);
+const wildcard = new RegExp(`^(${eventTokenPattern}\\.){0,2}\\*$`);
 
 export interface OutboxMapping {
   readonly filter: EventFilter;

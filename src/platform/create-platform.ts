@@ -20,7 +20,11 @@ import { sagaAdmin, type SagaAdmin } from '../reactors/saga-admin.ts';
 import type { SagaName } from '../reactors/saga-fact.ts';
 import { startReactor } from '../reactors/start-reactor.ts';
 import { startSaga } from '../reactors/saga-runner.ts';
-import { createStreamOwner, type StreamOwner } from '../store/stream-owners.ts';
+import {
+  createStreamOwner,
+  createTenantResolver,
+  type StreamOwner,
+} from '../store/stream-owners.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -61,6 +65,8 @@ export interface PlatformConfig extends EngineOptions {
   /** The file of roles that no configured engine has. Default: `sqlite:.millrace/local.db`. */
   readonly localUrl?: string | undefined;
   readonly modules?: readonly PlatformModule[] | undefined;
+  /** Tenants to add to the directory, for names with a hyphen; those of tokens and JWTs are added by themselves. */
+  readonly tenants?: readonly string[] | undefined;
   /** Default: all. */
   readonly roles?: readonly PlatformRole[] | undefined;
   /** After this, other processes take over the subscriptions of a process that died. Default: 10 s. */
@@ -163,6 +169,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { store, outbox: ledger, outboxQueue: queue } = engines;
   const tokens = opening.use(await openTokens(store, { clock, observer }));
   const { tenants } = tokens;
+  for (const tenant of config.tenants ?? []) await tokens.addTenant(tenant);
   const ownerOf = createStreamOwner(store, tenants);
   const { handle, load } = opening.use(
     bindCommands(engines, modules, { observer, clock, tenants }),
@@ -183,20 +190,23 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   );
   const opened = opening.move();
 
-  const running = { clock, observer, leaseMs, drainMs };
+  const resolveTenant = createTenantResolver(ownerOf, tenants);
+  const indexing = { clock, observer, leaseMs, drainMs };
+  const running = { ...indexing, resolveTenant };
   const projections = runProjections(engines, modules.projections, running);
   const documents = readDocuments(engines, modules.projections, clock);
   const { traces } = engines;
   const traceRoles = !keepsTraces || traces === undefined ? undefined : { ...engines, traces };
   const traceIndexer =
-    traceRoles && createTraceIndexer(traceRoles, { ...running, traceRetentionMs });
+    traceRoles && createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs });
 
   connect({
     send: handle,
     load,
     readAll: (options) => store.readAll(options),
     documents,
-    restore: (projection, signal) => restoreProjection(engines, projection, { signal }),
+    restore: (projection, signal) =>
+      restoreProjection(engines, projection, { signal, resolveTenant }),
     keys: () => engines.keys(),
     workQueue: () => engines.queue(),
     waitFor: projections.waitFor,

@@ -13,6 +13,7 @@ import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import { namesTypes } from '../store/event-filter.ts';
 import type { OnDead } from '../outbox/report-outcome.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
 
@@ -36,9 +37,11 @@ export function withSettings(
     maxAttempts,
     ...message,
   });
+  const { filter = {} } = projector;
+  const isLimited = typePrefixes.length > 0 && !namesTypes(filter);
   return {
-    ...(typePrefixes.length === 0 ? {} : { filter: { typePrefixes } }),
     ...projector,
+    ...(isLimited ? { filter: { ...filter, typePrefixes } } : {}),
     mapper: {
       map(event) {
         const mapped = mapper.map(event);

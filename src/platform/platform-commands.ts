@@ -16,11 +16,11 @@ import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
-import type { ModuleBook } from './modules/platform-module.ts';
+import type { AnyAggregate, ModuleBook } from './modules/platform-module.ts';
 
 /** Reads an aggregate with every appended event; read models may lag. */
 export type LoadAggregate = <State>(
-  aggregate: Pick<Aggregate<State, NewEvent, NewCommand>, 'initial' | 'name'>,
+  aggregate: Pick<Aggregate<State, NewEvent, NewCommand>, 'category' | 'initial'>,
   address: AggregateAddress,
 ) => Promise<LoadedAggregate<State>>;
 
@@ -46,47 +46,37 @@ export function bindCommands(
   options: CommandOptions,
 ): PlatformCommands {
   const handlers: ReadonlyMap<string, CommandHandler<unknown, NewEvent, NewCommand>> = new Map(
-    [...modules.aggregates].map(([name, aggregate]) => [
-      name,
+    [...modules.aggregates].map(([category, aggregate]) => [
+      category,
       createCommandHandler(engines, aggregate, options),
     ]),
   );
+  const receivers = receiversByCommand(modules);
   const projected = new Set(
     modules.projections.map(({ readModel: { bc, aggregate } }) => `${bc}.${aggregate}`),
   );
 
   return {
     async handle(request) {
-      const { type } = request.command;
-      const name = type.slice(0, type.indexOf('.'));
-      const [handler, aggregate] = [handlers.get(name), modules.aggregates.get(name)];
-      if (handler === undefined || aggregate === undefined) {
-        throw new MillraceError('COMMAND_UNKNOWN', `unknown command '${type}'`, {
-          details: { command: type },
-        });
-      }
+      const aggregate = receiverOf(request, receivers.get(request.command.type) ?? []);
+      const { bc, name, version, category } = aggregate;
       const command = aggregate.parseCommand(request.command);
       // Otherwise the command would succeed, and the projection would dead-letter its event because of the id.
-      const { bc, version } = aggregate;
       if (projected.has(`${bc}.${name}`)) {
         checkDocumentId(request.tenant, bc, name, version, request.id);
       }
+      const handler = handlers.get(category);
+      if (handler === undefined) throw unknownAggregate(category);
       return handler.handle({ ...request, command });
     },
     async load<State>(aggregate: Parameters<LoadAggregate>[0], address: AggregateAddress) {
-      const { name } = aggregate;
-      const handler = handlers.get(name);
-      if (handler !== undefined && modules.aggregates.get(name) === aggregate) {
+      const { category } = aggregate;
+      const handler = handlers.get(category);
+      if (handler !== undefined && modules.aggregates.get(category) === aggregate) {
         // This is the aggregate that the handler was created for, so the state has this type.
         return (await handler.load(address)) as LoadedAggregate<State>;
       }
-      throw new MillraceError(
-        'AGGREGATE_INVALID',
-        `unknown aggregate '${name}': no module defines it`,
-        {
-          details: { aggregate: name },
-        },
-      );
+      throw unknownAggregate(category);
     },
     async [Symbol.asyncDispose]() {
       const ended = [...handlers.values()].map((each) => each[Symbol.asyncDispose]());
@@ -94,4 +84,53 @@ export function bindCommands(
       if (failed?.status === 'rejected') throw failed.reason;
     },
   };
+}
+
+/** The aggregates that accept a command, by its type. */
+function receiversByCommand({
+  aggregates,
+}: Pick<ModuleBook, 'aggregates'>): ReadonlyMap<string, readonly AnyAggregate[]> {
+  const receivers = new Map<string, AnyAggregate[]>();
+  for (const aggregate of aggregates.values()) {
+    for (const { type } of aggregate.commands) {
+      receivers.set(type, [...(receivers.get(type) ?? []), aggregate]);
+    }
+  }
+  return receivers;
+}
+
+function receiverOf(
+  { command: { type }, aggregate }: CommandRequest<NewCommand>,
+  candidates: readonly AnyAggregate[],
+): AnyAggregate {
+  const categories = candidates.map(({ category }) => category);
+  const [first] = candidates;
+  if (first === undefined) {
+    throw new MillraceError('COMMAND_UNKNOWN', `unknown command '${type}'`, {
+      details: { command: type },
+    });
+  }
+  if (aggregate !== undefined) {
+    const named = candidates.find(({ category }) => category === aggregate);
+    if (named !== undefined) return named;
+    throw new MillraceError(
+      'COMMAND_UNKNOWN',
+      `unknown command '${type}' of '${aggregate}'; aggregates with this command: ${categories.join(', ')}`,
+      { details: { command: type, aggregate, aggregates: categories } },
+    );
+  }
+  if (candidates.length === 1) return first;
+  throw new MillraceError(
+    'COMMAND_AMBIGUOUS',
+    `'${type}' is a command of ${categories.join(' and ')}: name one as aggregate`,
+    { details: { command: type, aggregates: categories } },
+  );
+}
+
+function unknownAggregate(category: string): MillraceError {
+  return new MillraceError(
+    'AGGREGATE_INVALID',
+    `unknown aggregate '${category}': no module defines it`,
+    { details: { aggregate: category } },
+  );
 }

@@ -7,6 +7,7 @@ import { activeDocuments } from '../projections/active-documents.ts';
 import type { DocumentQueries } from '../projections/documents.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ModelKey } from '../projections/read-model-store.ts';
+import { familyOf } from '../projections/read-model-versions.ts';
 import { checkRebuildable, rebuildProjection } from '../projections/rebuild-projection.ts';
 import {
   startProjection,
@@ -15,6 +16,7 @@ import {
 } from '../projections/start-projection.ts';
 import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
+import type { ResolveTenant } from '../store/stream-owners.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
@@ -41,6 +43,7 @@ export interface RunningOptions {
   readonly observer: Observer;
   readonly leaseMs?: number | undefined;
   readonly drainMs?: number | undefined;
+  readonly resolveTenant?: ResolveTenant | undefined;
 }
 
 export function runProjections(
@@ -54,7 +57,21 @@ export function runProjections(
   const wanted = new Set<string>();
 
   const run = async (each: Projection): Promise<void> => {
-    runners.set(each.name, await startProjection(engines, each, running));
+    const { name, readModel } = each;
+    const family = familyOf(readModel);
+    const { version } = readModel;
+    const known = await engines.readModelVersions.list(family);
+    const own = known.find((declared) => declared.version === version);
+    if (own?.status === 'retiring' || own?.status === 'retired') {
+      // Old and new code run together during a deployment, so a process may still define the version.
+      const { status } = own;
+      running.observer.log?.warn(
+        { sub: name, family, version, status },
+        'retired projection not started',
+      );
+      return;
+    }
+    runners.set(name, await startProjection(engines, each, running));
   };
   const rest = async ({ name }: Projection): Promise<void> => {
     const runner = runners.get(name);
@@ -77,7 +94,7 @@ export function runProjections(
       projections,
       clock: running.clock,
       async check({ name, readModel: { bc, aggregate, version } }) {
-        const known = await engines.readModelVersions.list(`${bc}.${aggregate}`);
+        const known = await engines.readModelVersions.list(familyOf({ bc, aggregate }));
         const own = known.find((each) => each.version === version);
         if (own !== undefined) checkRebuildable(name, own);
       },

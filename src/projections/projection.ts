@@ -1,11 +1,12 @@
 // The definition of a projection: which events change which documents of a read model, and how.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { buildCategory } from '../contracts/stream-name.ts';
 import { parseSubscriptionName } from '../contracts/subscription-name.ts';
 import type { BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { isForgotten, type Forgotten } from '../store/erasure.ts';
-import { compileFilter, type EventFilter } from '../store/event-filter.ts';
+import { compileFilter, namesStreams, type EventFilter } from '../store/event-filter.ts';
 import type { ReadModel } from './read-model.ts';
 
 /** Defaults and limits of projections. */
@@ -48,7 +49,10 @@ export interface ProjectionDefinition<
   /** `sub:<service>:<name>:v<n>`; `n` is the version of the read model. */
   readonly name: string;
   readonly readModel: ReadModel<Document>;
-  /** Applies in addition to the event types of `on`. */
+  /**
+   * Applies in addition to the event types of `on`. Default: the category of the read model, `<bc>.<aggregate>.v<version>`;
+   * name another one by `category`, or several by `streamPrefixes`.
+   */
   readonly filter?: Omit<EventFilter, 'types'> | undefined;
   /** Handlers by event type. Handlers must be pure functions. */
   readonly on: { readonly [Type in keyof Payloads]: Apply<Document, Payloads[Type]> };
@@ -111,7 +115,14 @@ export function projection<
       `version ${version} in the projection name differs from version ${readModel.version} of the read model`,
     );
   }
-  const filter: EventFilter = { ...definition.filter, types };
+  const { bc, aggregate } = readModel;
+  const filter: EventFilter = {
+    ...(namesStreams(definition.filter ?? {})
+      ? {}
+      : { category: buildCategory<string, string>(bc, aggregate, version) }),
+    ...definition.filter,
+    types,
+  };
   compileFilter(filter);
   const handlers = new Map<string, Apply<Document, unknown>>(
     Object.entries(on) as [string, Apply<Document, unknown>][],

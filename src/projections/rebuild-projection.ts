@@ -9,6 +9,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { subjectForgottenType, withoutForgottenPrefix } from '../store/erasure.ts';
 import { eraseDocuments } from './run/erase-documents.ts';
 import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
+import type { ResolveTenant } from '../store/stream-owners.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
 import { storageOf } from '../subscriptions/with-leases.ts';
@@ -33,6 +34,7 @@ export interface RebuildOptions {
   readonly pageSize?: number | undefined;
   /** Time after which another process can take over from a dead one. Default: 10 s. */
   readonly leaseMs?: number | undefined;
+  readonly resolveTenant?: ResolveTenant | undefined;
 }
 
 export interface RebuildResult {
@@ -63,6 +65,7 @@ export function checkRebuildable(name: string, version: ReadModelVersion): void 
  * const accounts = projection({
  *   name: 'sub:banking:accounts:v2',
  *   readModel: readModel<{ readonly opened: boolean }>({ bc: 'banking', aggregate: 'account', version: 2 }),
+ *   filter: { category: 'banking.account.v1' },
  *   on: { 'account.opened.v1': () => ({ opened: true }) },
  * });
  * await rebuildProjection(db, accounts, {
@@ -77,7 +80,7 @@ export async function rebuildProjection<Document extends object>(
 ): Promise<RebuildResult> {
   const { store, readModels, readModelVersions: versions } = checkRoles(roles);
   const storage = storageOf(roles);
-  const { clock = systemClock } = options;
+  const { clock = systemClock, resolveTenant: resolve } = options;
   const { signal, onProgress, pageSize = limits.rebuildPage, leaseMs = limits.leaseMs } = options;
   const { name, readModel, filter } = projection;
   const key = { family: familyOf(readModel), version: readModel.version };
@@ -145,7 +148,8 @@ export async function rebuildProjection<Document extends object>(
         if (last === undefined) continue;
         read = last;
         await leases.renewIfDue();
-        await projector.project(page, () => onWritten(leases, page.length, last));
+        const resolved = resolve === undefined ? page : await Promise.all(page.map(resolve));
+        await projector.project(resolved, () => onWritten(leases, page.length, last));
       }
       await projector.finish();
       // Events that do not match the filter need no work.
@@ -187,6 +191,7 @@ export async function rebuildProjection<Document extends object>(
       leaseMs,
       checkpointMs: limits.rebuildCheckpointMs,
       observer: options.observer,
+      resolveTenant: resolve,
     });
     await runner.start();
     await runner.whenCaughtUp(signal);

@@ -2,12 +2,14 @@
 // Every write is fenced by its event, so restore and projection do not undo each other.
 
 import type { Position } from '../store/position.ts';
+import type { ResolveTenant } from '../store/stream-owners.ts';
 import { projectionLimits, type Projection } from './projection.ts';
 import { projectEvents } from './run/project-events.ts';
 import type { ProjectionRoles } from './start-projection.ts';
 
 export interface RestoreOptions {
   readonly signal?: AbortSignal | undefined;
+  readonly resolveTenant?: ResolveTenant | undefined;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface RestoreOptions {
 export async function restoreProjection<Document extends object>(
   { store, readModels }: Pick<ProjectionRoles, 'readModels' | 'store'>,
   projection: Projection<Document>,
-  { signal }: RestoreOptions = {},
+  { signal, resolveTenant: resolve }: RestoreOptions = {},
 ): Promise<number> {
   let after: Position | undefined;
   let count = 0;
@@ -43,7 +45,8 @@ export async function restoreProjection<Document extends object>(
       pageSize: projectionLimits.rebuildPage,
     });
     for await (const page of reading.pages()) {
-      await projectEvents(readModels, projection, page);
+      const resolved = resolve === undefined ? page : await Promise.all(page.map(resolve));
+      await projectEvents(readModels, projection, resolved);
       after = page.at(-1)?.position ?? after;
       count += page.length;
     }

@@ -365,11 +365,17 @@ function undo(decision: Decision, saga: Saga, step: SagaStepState): boolean {
 }
 
 function requestOf(
-  { tenant, id, command }: Omit<SagaRequest, 'tenant'> & { readonly tenant?: string | undefined },
+  {
+    tenant,
+    id,
+    command,
+    aggregate,
+  }: Omit<SagaRequest, 'tenant'> & { readonly tenant?: string | undefined },
   own: string,
 ): SagaRequest {
   const { type, payload } = command;
-  return { tenant: tenant ?? own, id, command: { type, payload } };
+  const request = { tenant: tenant ?? own, id, command: { type, payload } };
+  return aggregate === undefined ? request : { ...request, aggregate };
 }
 
 function known(saga: Saga, what: string, names: ReadonlyMap<string, unknown>, name: string): void {

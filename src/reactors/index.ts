@@ -11,6 +11,7 @@ export {
   type Reactor,
   type ReactorContext,
   type ReactorDefinition,
+  type ReactorFilter,
   type ReactorMap,
   type ReactorTuning,
   type Rejection,

@@ -13,6 +13,8 @@ export interface Reaction {
   /** Id of the aggregate that receives the command. */
   readonly id: string;
   readonly command: NewCommand;
+  /** The category of the aggregate, if several accept this command type: `banking.account.v2`. */
+  readonly aggregate?: string | undefined;
   /** Default: the event's. */
   readonly tenant?: string | undefined;
   /** Distinguishes several commands of one type for one aggregate. Default: their order. */
@@ -57,8 +59,9 @@ export function toRequests(
   // Copy only the trace context: other headers of the event may not apply to the command.
   const headers = { ...(trace ?? traceOf(event.headers)) };
   const counts = new Map<string, number>();
-  return reactions.map(({ id, command, tenant = event.tenant, name, user }) => {
-    const target = `${command.type} ${tenant} ${id} ${name ?? ''}`;
+  return reactions.map(({ id, command, aggregate, tenant = event.tenant, name, user }) => {
+    const receiver = aggregate === undefined ? command.type : `${aggregate}/${command.type}`;
+    const target = `${receiver} ${tenant} ${id} ${name ?? ''}`;
     const count = counts.get(target) ?? 0;
     counts.set(target, count + 1);
     const intent = idFromKey(`${event.stream} ${event.eventId} ${target} ${count} ${branch}`);
@@ -66,6 +69,7 @@ export function toRequests(
       tenant,
       id,
       command,
+      aggregate,
       idempotencyKey: buildIdempotencyKey({
         tenant,
         service,
@@ -89,6 +93,9 @@ export interface CommandDenied {
   readonly cause: unknown;
 }
 
+/** No retry can change these. */
+const finalCodes = ['COMMAND_AMBIGUOUS', 'COMMAND_KEY_REUSED', 'COMMAND_UNKNOWN'] as const;
+
 export type CommandOutcome = { readonly kind: 'accepted' } | CommandDenied;
 
 /** Sends a command. Rejects if it is unknown whether the command took effect: send it again then. */
@@ -105,8 +112,9 @@ export async function askCommand(
       const known = typeof reason === 'string' ? reason : cause.code;
       return { kind: 'rejected', reason: known, message: cause.message, cause };
     }
-    if (hasCode(cause, 'COMMAND_UNKNOWN') || hasCode(cause, 'COMMAND_KEY_REUSED')) {
-      return { kind: 'failed', reason: cause.code, message: cause.message, cause };
+    const final = finalCodes.find((code) => hasCode(cause, code));
+    if (final !== undefined) {
+      return { kind: 'failed', reason: final, message: (cause as Error).message, cause };
     }
     if (cause instanceof Error && cause.name === 'Terminal') {
       return { kind: 'failed', reason: 'terminal', message: cause.message, cause };
@@ -121,7 +129,8 @@ export interface CommandReceiver {
 }
 
 /**
- * Sends each command to the handler of its aggregate: `account.deposit` to `account`.
+ * Sends each command to the handler of its aggregate: `account.deposit` to `account`. Handlers of several aggregates with one
+ * name have their categories as keys (`banking.account.v2`), which the commands name.
  *
  * @example
  * import { openMemory } from 'millrace/engines/memory';
@@ -151,7 +160,8 @@ export function dispatchCommands(handlers: Readonly<Record<string, CommandReceiv
   const known = new Map(Object.entries(handlers));
   return async (request) => {
     const { type } = request.command;
-    const receiver = known.get(type.slice(0, type.indexOf('.')));
+    const receiver =
+      known.get(request.aggregate ?? '') ?? known.get(type.slice(0, type.indexOf('.')));
     if (receiver === undefined) {
       throw new MillraceError(
         'COMMAND_UNKNOWN',

@@ -277,6 +277,19 @@ test('an unknown command becomes a dead letter immediately', async () => {
   assert.match(letter.error, /unknown command 'account\.deposit'/);
 });
 
+test('commands of one type go to the aggregate that they name', async () => {
+  const received: string[] = [];
+  const receiver = (name: string) => ({ handle: async () => received.push(name) });
+  const send = dispatchCommands({
+    'banking.account.v2': receiver('v2'),
+    account: receiver('account'),
+  });
+  const request = { tenant: 'core', id: 'a', command: { type: 'account.deposit', payload: {} } };
+  await send({ ...request, aggregate: 'banking.account.v2' });
+  await send(request);
+  assert.deepEqual(received, ['v2', 'account']);
+});
+
 test('an event with a forgotten data subject causes no command', async () => {
   const clock = fakeClock();
   const db = openMemory({ clock });
@@ -308,6 +321,7 @@ test('the key of a command does not depend on its index in the list', () => {
   assert.deepEqual(keys(b, a), [keyOfB, keyOfA]);
   assert.deepEqual(keys(b), [keyOfB]);
   assert.equal(new Set(keys(a, a, { ...a, name: 'other' })).size, 3);
+  assert.equal(new Set(keys(a, { ...a, aggregate: 'banking.account.v2' })).size, 2);
   assert.notEqual(
     toRequests({ ...event, eventId: 'another' }, [a], source)[0]?.idempotencyKey,
     keyOfA,

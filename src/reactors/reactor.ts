@@ -52,6 +52,9 @@ export type ReactorTuning = Pick<
   'inFlightMax' | 'lanes' | 'onDeadLetter' | 'retry' | 'shards' | 'timeoutMs'
 >;
 
+/** Selects events in addition to their types. */
+export type ReactorFilter = Omit<EventFilter, 'types' | 'typePrefixes' | 'typePattern' | 'system'>;
+
 export interface ReactorDefinition<
   Definitions extends readonly EventNamed[],
 > extends ReactorTuning {
@@ -68,9 +71,7 @@ export interface ReactorDefinition<
    */
   readonly sends?: 'in-order' | 'together' | undefined;
   /** In addition to the event types. */
-  readonly filter?:
-    | Omit<EventFilter, 'types' | 'typePrefixes' | 'typePattern' | 'system'>
-    | undefined;
+  readonly filter?: ReactorFilter | undefined;
 }
 
 /** The checked definition, for `startReactor` and `givenReactor`. */

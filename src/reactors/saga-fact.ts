@@ -23,6 +23,8 @@ export interface SagaRequest {
   readonly tenant: string;
   readonly id: string;
   readonly command: NewCommand;
+  /** The category of the aggregate, if the saga names it. */
+  readonly aggregate?: string | undefined;
 }
 
 /** The work that failed when the saga was parked. */

@@ -7,6 +7,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { silentObserver } from '../foundation/observer.ts';
 import { isForgotten, subjectOf } from '../store/erasure.ts';
+import { compileFilter, matchesRow } from '../store/event-filter.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { shardOf } from '../subscriptions/rules/lane-of.ts';
 import { subscription, type HandlerContext } from '../subscriptions/subscription.ts';
@@ -99,6 +100,7 @@ export function createSagaRunner(
   const drive = createDriveSaga({ store, saga, journal, send, clock });
   const shards = saga.tuning.shards ?? 1;
   const settled = createSettled(sagaLimits.settledMax);
+  const external = compileFilter(saga.filter);
   let timers: SagaTimers | undefined;
   let keeper: AsyncDisposable | undefined;
 
@@ -114,8 +116,8 @@ export function createSagaRunner(
       if (nextWork(state).kind === 'none') settled.note(event.stream, state.revision);
       return;
     }
-    // Events in other streams may have the same types as saga events.
-    if (!saga.handles.has(event.type)) return;
+    // Events in other streams may have the same types as saga events, or those of another bounded context.
+    if (!matchesRow(external, event, event.tenant)) return;
     // The data subject was forgotten, so there is nothing to act on.
     if (isForgotten(event.payload)) return;
     const key = saga.correlate(event);

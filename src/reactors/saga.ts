@@ -8,11 +8,12 @@ import { eventFlowBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { buildSubscriptionName } from '../contracts/subscription-name.ts';
 import { encodePayload } from '../contracts/json-payload.ts';
+import type { EventFilter } from '../store/event-filter.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { EventNamed, RecordedEventOf } from './reaction.ts';
-import type { ReactorTuning } from './reactor.ts';
-import { sagaCategory, sagaTypes, type SagaName } from './saga-fact.ts';
+import type { ReactorFilter, ReactorTuning } from './reactor.ts';
+import { sagaCategory, sagaTypes, type SagaName, type SagaRequest } from './saga-fact.ts';
 import type { SagaStepStatus } from './saga-state.ts';
 
 export const sagaLimits = {
@@ -55,6 +56,8 @@ export type SagaAction<Data, Step extends string, Timer extends string> =
       readonly run: Step;
       readonly id: string;
       readonly command: NewCommand;
+      /** The category of the aggregate, if several accept this command type: `banking.account.v2`. */
+      readonly aggregate?: string | undefined;
       /** Default: the saga's. */
       readonly tenant?: string | undefined;
     }
@@ -74,7 +77,12 @@ export type SagaActions<Data, Step extends string, Timer extends string> =
 
 /** The command that undoes a step; undefined: there is nothing to undo. */
 export type Compensation =
-  | { readonly id: string; readonly command: NewCommand; readonly tenant?: string }
+  | {
+      readonly id: string;
+      readonly command: NewCommand;
+      readonly aggregate?: string;
+      readonly tenant?: string;
+    }
   | undefined;
 
 export interface StepDenial {
@@ -90,10 +98,7 @@ export interface SagaStep<Data, Step extends string, Timer extends string> {
     | ((view: SagaView<Data>, denial: StepDenial) => SagaActions<Data, Step, Timer>)
     | undefined;
   /** Absent: the step needs no compensation. */
-  readonly compensate?: (
-    view: SagaView<Data>,
-    sent: { readonly tenant: string; readonly id: string; readonly command: NewCommand },
-  ) => Compensation;
+  readonly compensate?: (view: SagaView<Data>, sent: SagaRequest) => Compensation;
 }
 
 export type SagaEventMap<
@@ -148,6 +153,8 @@ export interface SagaDefinition<
   };
   /** Time limit from the start; after it, the saga fails and is compensated. */
   readonly expiresAfterMs?: number | undefined;
+  /** In addition to the event types. */
+  readonly filter?: ReactorFilter | undefined;
   /** An event before the start event is queued until the start (default), or ignored. */
   readonly onEarly?: 'hold' | 'ignore' | undefined;
   /**
@@ -170,8 +177,8 @@ export interface Saga extends SagaName {
   /** Category of its streams. */
   readonly category: string;
   readonly from: 'start' | 'end' | Position;
-  /** The types of the external events. */
-  readonly handles: ReadonlySet<string>;
+  /** Selects the external events. */
+  readonly filter: EventFilter;
   /** The types of the external events and of the events in its stream. */
   readonly types: readonly string[];
   readonly startOn: ReadonlySet<string>;
@@ -273,7 +280,7 @@ export function saga<
     subscription,
     category: sagaCategory(id),
     from,
-    handles: new Set(types),
+    filter: { ...definition.filter, types },
     types: [...types, ...sagaTypes(id)],
     startOn: new Set<string>(startOn),
     initial,

@@ -23,6 +23,16 @@ export interface EventFilter {
   readonly system?: boolean | undefined;
 }
 
+/** Whether the filter selects streams. */
+export function namesStreams({ category, streamPrefixes, streamPattern }: EventFilter): boolean {
+  return (category ?? streamPrefixes ?? streamPattern) !== undefined;
+}
+
+/** Whether the filter selects event types. */
+export function namesTypes({ types, typePrefixes, typePattern }: EventFilter): boolean {
+  return (types ?? typePrefixes ?? typePattern) !== undefined;
+}
+
 export const filterLimits = {
   patternCharsMax: 1_000,
   /** Instructions of the compiled pattern. */

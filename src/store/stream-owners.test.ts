@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
 import { openMemory } from '../engines/memory/index.ts';
-import { createStreamOwner } from './stream-owners.ts';
+import { hasCode } from '../foundation/error.ts';
+import type { RecordedEvent } from './recorded-event.ts';
+import { createStreamOwner, createTenantResolver } from './stream-owners.ts';
 
 const stream = 'shop.order.v1-demo-za-1';
 const placed = (tenant: string) =>
@@ -53,4 +55,65 @@ test('concurrent callers share one read, and a stored owner is not read again', 
   await ownerOf(stream);
   await ownerOf(stream);
   assert.equal(reads, 2);
+});
+
+describe('the tenant of an event', () => {
+  const recorded = (stream: string, more: Partial<RecordedEvent> = {}): RecordedEvent =>
+    ({
+      type: 'account.opened.v1',
+      eventId: 'e1',
+      stream,
+      revision: 0,
+      tenant: '',
+      aggregate: { bc: '', type: '', id: stream },
+      payload: {},
+      ...more,
+    }) as RecordedEvent;
+  const resolving = (owner: string, ...known: string[]) =>
+    createTenantResolver(async () => owner, new Set(known));
+  const mismatch = (owner: string) => (error: unknown) =>
+    hasCode(error, 'TENANT_MISMATCH') && error.details['owner'] === owner;
+  const account = 'banking.account.v1-acme-uk-GBP';
+
+  test('without a tenant it is that of the stream, by the directory', () => {
+    const event = recorded(account);
+    const known = resolving('', 'acme-uk')(event) as RecordedEvent;
+    assert.deepEqual(
+      [known.tenant, known.aggregate],
+      ['acme-uk', { bc: 'banking', type: 'account', id: 'GBP' }],
+    );
+    const unknown = resolving('')(event) as RecordedEvent;
+    assert.deepEqual([unknown.tenant, unknown.aggregate.id], ['acme', 'uk-GBP']);
+    const foreign = recorded('orders-1');
+    assert.equal(resolving('')(foreign), foreign);
+  });
+
+  test('a tenant that fits the name is accepted if the stream belongs to it', async () => {
+    const event = recorded(account, { tenant: 'acme-uk' });
+    assert.equal(resolving('', 'acme-uk')(event), event);
+    assert.equal(await resolving('acme-uk')(event), event);
+    await assert.rejects(async () => resolving('acme')(event), mismatch('acme'));
+    const shorter = recorded(account, { tenant: 'acme' });
+    await assert.rejects(async () => resolving('acme-uk', 'acme-uk')(shorter), mismatch('acme-uk'));
+  });
+
+  test('a tenant that does not fit the name is a mismatch', () => {
+    assert.throws(() => resolving('')(recorded(account, { tenant: 'core' })), mismatch('acme'));
+  });
+
+  test('metadata of a KurrentDB client count, in any form of JSON', async () => {
+    const by = (headers: object) =>
+      recorded(account, { tenant: 'acme', headers: headers as Record<string, unknown> });
+    for (const headers of [
+      { tenant: 'acme-uk', $kurrent: { json: true } },
+      { $kurrent: { json: true, metadata: { text: '{ "tenant": "acme-uk" }' } } },
+    ]) {
+      await assert.rejects(async () => resolving('acme')(by(headers)), mismatch('acme'));
+    }
+    const silent = by({ $kurrent: { json: true, metadata: 'none' } });
+    assert.equal(resolving('acme')(silent), silent);
+    // A header of Millrace's own event is not the tenant.
+    const own = by({ tenant: 'acme-uk' });
+    assert.equal(resolving('acme')(own), own);
+  });
 });

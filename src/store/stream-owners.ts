@@ -1,9 +1,10 @@
 // The tenant that a stream belongs to: stored with its first event, because a name with hyphens can fit several tenants.
 
-import { tenantOfStream } from '../contracts/stream-name.ts';
+import { parseStreamName, tenantOfStream } from '../contracts/stream-name.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { EventStore } from './event-store.ts';
+import type { RecordedEvent } from './recorded-event.ts';
 
 /** The tenant of a stream; empty: the stream belongs to no tenant. */
 export type StreamOwner = (stream: string) => Promise<string>;
@@ -46,6 +47,67 @@ export function createStreamOwner(
     pending.set(stream, reading);
     return reading;
   };
+}
+
+/** The event with the tenant of its stream. */
+export type ResolveTenant = (event: RecordedEvent) => RecordedEvent | Promise<RecordedEvent>;
+
+/**
+ * Events that Millrace did not write may name another tenant than their stream, or none. A stream name that fits several
+ * tenants belongs to its owner. Throws `TENANT_MISMATCH`: neither tenant may get the event.
+ */
+export function createTenantResolver(ownerOf: StreamOwner, tenants: TenantLookup): ResolveTenant {
+  const check = async (event: RecordedEvent, named: string): Promise<RecordedEvent> => {
+    const owner = await ownerOf(event.stream);
+    if (owner === named && event.tenant === named) return event;
+    throw contradiction(event, named, owner);
+  };
+  return (event) => {
+    const { stream, tenant } = event;
+    const named = namedTenant(event);
+    const fits = stream.startsWith(`${named}-`, stream.indexOf('-') + 1);
+    // A tenant of the directory is no prefix of another one, so the name fits no other tenant.
+    if (named === tenant && fits && named !== '' && tenants.has(named)) return event;
+    const byName = tenantOfStream(stream, tenants);
+    if (byName === '' || (named === tenant && named === byName)) return event;
+    if (named !== '') {
+      if (!fits) throw contradiction(event, named, byName);
+      return check(event, named);
+    }
+    if (tenant !== '') return event;
+    const { bc, agg: type, id } = parseStreamName(stream, tenants);
+    return { ...event, tenant: byName, aggregate: { bc, type, id } };
+  };
+}
+
+/** Set by the KurrentDB protocol: the tenant of such an event is that of the stream, and its metadata are headers. */
+const clientMarkHeader = '$kurrent';
+
+/** The tenant that the writer of the event named; empty: none. */
+function namedTenant({ tenant, headers }: RecordedEvent): string {
+  const mark = headers?.[clientMarkHeader];
+  if (mark === undefined) return tenant;
+  const named = headers?.['tenant'] ?? tenantInText(mark);
+  return typeof named === 'string' ? named : '';
+}
+
+/** Metadata of clients that write JSON in another form are kept as text. */
+function tenantInText(mark: unknown): unknown {
+  const { metadata } = mark as { readonly metadata?: { readonly text?: unknown } | 'none' };
+  if (typeof metadata !== 'object' || typeof metadata.text !== 'string') return undefined;
+  return (JSON.parse(metadata.text) as { readonly tenant?: unknown } | null)?.tenant;
+}
+
+function contradiction(
+  { stream, eventId }: RecordedEvent,
+  named: string,
+  owner: string,
+): MillraceError {
+  return new MillraceError(
+    'TENANT_MISMATCH',
+    `the event names tenant '${named}', but its stream '${stream}' belongs to tenant '${owner}'; a tenant with a hyphen must be in the directory (tenants) before its first event`,
+    { details: { stream, eventId, tenant: named, owner } },
+  );
 }
 
 export function ownerMismatch(stream: string): MillraceError {

@@ -9,6 +9,7 @@ import { createLifecycle, withLifecycle, type Lifecycle } from '../foundation/li
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Position } from '../store/position.ts';
+import type { ResolveTenant } from '../store/stream-owners.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './rules/decide-shards.ts';
 import { slept } from '../foundation/async/slept.ts';
@@ -32,6 +33,8 @@ export interface SubscriptionOptions extends TuningOptions {
   readonly worker?: string | undefined;
   /** Time after which other processes take over from a dead one. Default: 10 s. */
   readonly leaseMs?: number | undefined;
+  /** The tenant of each event, before its handler runs. Default: as the event was read. */
+  readonly resolveTenant?: ResolveTenant | undefined;
   /**
    * Called for every new dead letter after it is stored, but not for a failed replay. A process that
    * dies before the call skips it; the metric `dead_letter_queue_size` still counts the dead letter.
@@ -136,6 +139,7 @@ export function createSubscriptionRunner<Transaction>(
     observer,
     worker,
     leaseMs,
+    resolveTenant: options.resolveTenant,
     tuning: {
       checkpointEvery: options.checkpointEvery ?? limits.checkpointEvery,
       checkpointMs: options.checkpointMs ?? limits.checkpointMs,

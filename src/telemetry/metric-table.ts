@@ -64,12 +64,15 @@ export const metricTable: readonly MetricDefinition[] = [
   counter('commands_handled_total', 'Commands by outcome.', [
     'bc',
     'aggregate',
+    'version',
     'command',
     'tenant',
     'outcome',
   ]),
   counter('command_conflicts_total', 'Commands decided again after a version conflict.', [
+    'bc',
     'aggregate',
+    'version',
   ]),
   counter('snapshots_taken_total', 'Snapshots of aggregates by outcome.', ['outcome']),
   counter('events_published_total', 'Events appended to the store.', ['event_type']),

@@ -229,7 +229,8 @@ function createWorld(saga: Saga): World {
       } else {
         const event = givenEvent(happening, { index: events.size, nowMs });
         events.set(event.eventId, event);
-        const belongsTo = saga.handles.has(event.type) ? saga.correlate(event) : undefined;
+        const belongsTo =
+          saga.filter.types?.includes(event.type) === true ? saga.correlate(event) : undefined;
         if (belongsTo === undefined) return;
         key ??= belongsTo;
         if (belongsTo !== key) {

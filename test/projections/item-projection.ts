@@ -41,6 +41,7 @@ export function itemProjection(
       sets: { even: ({ events }) => events % 2 === 0 },
       ranges: { last: ({ last }) => last },
     }),
+    filter: { category: 'rig.item.v1' },
     shards,
     batchSize: 20,
     on: {

@@ -131,6 +131,7 @@ for (const [name, start] of Object.entries(targets)) {
     const counting = projection({
       name: 'sub:rig:tallies:v1',
       readModel: tallies,
+      filter: { category: 'rig.item.v1' },
       batchSize: 20,
       // Fewer attempts than the outage would need, so they must not be counted.
       retry: { initialMs: 50, factor: 1, capMs: 50, jitterMs: 0, attemptsMax: 3 },

@@ -211,7 +211,7 @@ async function isOver(platform: Platform, shop: ApiCaller): Promise<void> {
 }
 
 function broadcastOf({ modules }: Platform) {
-  const found = modules.aggregates.get('broadcast');
+  const found = modules.aggregates.get('notify.broadcast.v1');
   assert.ok(found);
   return found;
 }

@@ -88,7 +88,7 @@ export async function notifyRace(engines: EngineUrls): Promise<void> {
 }
 
 async function inboxOf(platform: Awaited<ReturnType<typeof createPlatform>>, id: string) {
-  const inbox = platform.modules.aggregates.get('customer-inbox');
+  const inbox = platform.modules.aggregates.get('notify.customerInbox.v1');
   assert.ok(inbox);
   const { state } = await platform.load(inbox, { tenant, id });
   return state as { readonly digests: object; readonly nags: object };

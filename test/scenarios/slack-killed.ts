@@ -19,7 +19,7 @@ const token = 'xoxb-not-a-real-token';
 const secretKeys = [{ id: 'k1', key: Buffer.alloc(32, 7).toString('base64') }];
 /** All calls for one request, from its event to its outcome. */
 const calls = [
-  'load message-request',
+  'load notification.slack.request',
   'put dispatched',
   'queue.add',
   'job',

@@ -71,7 +71,7 @@ function killableContext(context: ModuleContext): ModuleContext {
     workQueue: async () => killableQueue(await context.workQueue()),
     send: (request) => killable(request.command.type, request.id, () => context.send(request)),
     load: (aggregate, address) =>
-      killable(`load ${aggregate.name}`, address.id, () => context.load(aggregate, address)),
+      killable(`load ${aggregate.category}`, address.id, () => context.load(aggregate, address)),
   };
 }
 

@@ -61,7 +61,7 @@ const crm = defineModule({
   ],
   outbox: ['sent', 'late'].map((kind) => ({
     name: `sub:crm:${kind}:v1`,
-    filter: { types: [type] },
+    filter: { types: [type], category: 'crm.contact.v1' },
     mapper: {
       map: ({ payload }: { readonly payload: unknown }) => ({
         integrationType: `post:${kind}`,

@@ -37,7 +37,8 @@ test('no route shows the sealed Slack token, not even to an administrator', asyn
   assert.ok(stored);
   const { token } = stored.payload as { readonly token: string };
   assert.ok(token.length > 20);
-  const { bc = '', name = '' } = platform.modules.aggregates.get('slack-workspace') ?? {};
+  const { bc = '', name = '' } =
+    platform.modules.aggregates.get('notificationSlack.slackWorkspace.v1') ?? {};
   const family = `documents/${bc}/${name}`;
   await until(async () => (await ask(`${family}/w1`)).status === 200);
   const { stream } = stored;
@@ -56,7 +57,8 @@ test('no route shows the sealed Slack token, not even to an administrator', asyn
 
 test('a gRPC reader without admin gets no secret, also not in the bytes that a client sent', async () => {
   await using db = openMemory(kurrentStoreOptions);
-  const secrets = new Map([['vault', ['pin']]]);
+  const documents = new Map([['bank.vault', ['pin']]]);
+  const secrets = { events: new Map<string, readonly string[]>(), documents };
   const scopes: ('admin' | 'read')[] = ['admin'];
   await using server = await startKurrentServer(db.store, {
     port: 0,

@@ -140,7 +140,7 @@ test('one trace covers the flow from the command to the webhook, with the messag
     await until('the message is sent', async () => (await outboxOf(platform).counts()).SENT === 1);
     const metrics = await telemetry.metrics();
     for (const line of [
-      'commands_handled_total{bc="banking",aggregate="account",command="account.open",tenant="core",outcome="accepted"} 1',
+      'commands_handled_total{bc="banking",aggregate="account",version="1",command="account.open",tenant="core",outcome="accepted"} 1',
       'events_published_total{event_type="letter.sent.v1"} 1',
       'events_processed_total{handler="sub:banking:greetings:v1",event_type="account.opened.v1",status="success",bc="banking",tenant="core",agg="account",action="opened",version="1"} 1',
       'dead_letter_queue_size{handler="sub:banking:outbox:v1"} 0',

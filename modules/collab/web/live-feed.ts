@@ -100,7 +100,8 @@ export function createLiveFeed(
     const { signal } = stopping;
     while (!signal.aborted) {
       try {
-        const items = store.subscribe({ after: position, filter: { types: [...types] }, signal });
+        const filter = { types: [...types], streamPrefixes: ['collab.'] };
+        const items = store.subscribe({ after: position, filter, signal });
         for await (const item of items) {
           if (item.kind === 'events') for (const event of item.events) await publishOrSkip(event);
           ({ position } = item);

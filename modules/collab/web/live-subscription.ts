@@ -153,7 +153,7 @@ export async function* missedInWorkspace(
   store: EventStore,
   { tenant, id, since }: Missed,
 ): AsyncGenerator<LiveMessage> {
-  const filter = { types: liveTaskTypes, tenant };
+  const filter = { types: liveTaskTypes, category: 'collab.task.v1', tenant };
   let count = 0;
   for await (const event of store.readAll({ after: since, filter })) {
     count += 1;

@@ -131,14 +131,26 @@ testRule(
     ["e.type === 'message.send.v1'", notPast, undefined, "'message.send.v1'"],
     ["buildEventType('payment', 'processing', 1)", notPast, undefined, "'processing'"],
     ["'$et-payment.succeed.v1'", notPast],
+    [
+      "projection({ on: { 'payment.complete.v1': f } })",
+      notPast,
+      undefined,
+      "'payment.complete.v1'",
+    ],
+    ["({ evolve: { 'payment.complete.v1': f } })", notPast, undefined, "'payment.complete.v1'"],
+    ["defineEvent('video.embed.v1', s)", notPast, undefined, "'video.embed.v1'"],
+    ["defineEvent('2fa.enable.v1', s)", notPast, undefined, "'2fa.enable.v1'"],
   ],
-  ["const category = 'banking.currency.v1'; subscribe('banking.currency.v1');"],
+  [
+    "projection({ on: { 'payment.completed.v1': f } }); labels({ 'banking.currency.v1': 1 });",
+    "const category = 'banking.currency.v1'; subscribe('banking.currency.v1');",
+  ],
 );
 
 test('the past tense is an ending in -ed or an irregular participle, in the first or last word', () => {
   const past = 'created sent paid tags-parsed failed-permanently withdrawn overridden agreed reset';
   for (const action of past.split(' ')) assert.equal(isPastTense(action), true, action);
-  const other = 'create sending overdue need succeed completion status-change';
+  const other = 'create complete sending overdue need embed succeed completion status-change';
   for (const action of other.split(' ')) assert.equal(isPastTense(action), false, action);
 });
 

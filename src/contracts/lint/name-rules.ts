@@ -89,7 +89,11 @@ function eventType(text: SourceText): NameProblem | undefined {
   return isName ? checkName(text, eventTypes) : undefined;
 }
 
-function isEventUsage({ names, call }: Usage): boolean {
+/** Maps of handlers by event type. */
+const handlerMaps = new Set(['evolve', 'on']);
+
+function isEventUsage({ names, isKey, call }: Usage): boolean {
+  if (isKey && handlerMaps.has(names[0] ?? '')) return true;
   return call === undefined
     ? names.some((name) => eventName.test(name))
     : call.index === 0 && eventCalls.has(call.callee);

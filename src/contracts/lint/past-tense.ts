@@ -7,6 +7,9 @@ const irregular = new Set(
   taken thrown undone unset upheld withdrawn withheld won written`.split(/\s+/),
 );
 
+/** Present forms that end in -ed. */
+const presentEd = new Set(['embed', 'shred', 'wed']);
+
 /** The verb is the last word (`tags-parsed`) or the first (`failed-permanently`). */
 export function isPastTense(action: string): boolean {
   const words = action.split('-');
@@ -15,5 +18,6 @@ export function isPastTense(action: string): boolean {
 
 /** Words in -eed are mostly present tense: succeed, exceed, need. */
 function isParticiple(word: string): boolean {
-  return irregular.has(word) || (word.endsWith('ed') && !word.endsWith('eed'));
+  if (irregular.has(word)) return true;
+  return word.endsWith('ed') && !word.endsWith('eed') && !presentEd.has(word);
 }

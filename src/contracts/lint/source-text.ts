@@ -16,6 +16,8 @@ export interface SourceText {
 export interface Usage {
   /** Names of the property, variable or enum that contains it, or of the value it is compared with; innermost first. */
   readonly names: readonly string[];
+  /** It is a key of an object. */
+  readonly isKey: boolean;
   /** The object property whose value it is. */
   readonly property: string | undefined;
   /** The call that it is an argument of. */
@@ -128,7 +130,8 @@ const boundary = /Statement$|Declaration$|Function|^TemplateLiteral$|^MemberExpr
 function usageOf(text: Position): Usage {
   const names: string[] = [];
   let property: string | undefined;
-  const usage = (call?: Usage['call']): Usage => ({ names, property, call });
+  let isKey = false;
+  const usage = (call?: Usage['call']): Usage => ({ names, isKey, property, call });
   const addName = (node: Node | null): void => {
     const name = nameOf(node);
     if (name !== undefined) names.push(name);
@@ -139,7 +142,10 @@ function usageOf(text: Position): Usage {
       case 'Property':
       case 'PropertyDefinition':
       case 'TSPropertySignature':
-        if (child.key === 'key') break;
+        if (child.key === 'key') {
+          isKey ||= child === text;
+          break;
+        }
         if (node.type === 'Property' && names.length === 0) property = nameOf(node.key);
         addName(node.key);
         break;

@@ -120,6 +120,7 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
     },
   ],
   taskTypesFile: true,
+  tenants: true,
   traceRetentionMs: true,
   traces: true,
 };

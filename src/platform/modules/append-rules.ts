@@ -2,7 +2,8 @@
 // aggregates and sagas.
 
 import { MillraceError } from '../../foundation/error.ts';
-import type { AnyAggregate, ModuleBook } from './platform-module.ts';
+import { categoryOf } from '../../store/stream-category.ts';
+import type { ModuleBook } from './platform-module.ts';
 
 export interface ClientEvent {
   readonly stream: string;
@@ -35,23 +36,23 @@ export function createAppendRules({
   sagas,
 }: Pick<ModuleBook, 'aggregates' | 'sagas'>): AcceptEvent {
   const sagaCategories = new Set(sagas.map(({ category }) => category));
-  const byCategory = new Map<string, AnyAggregate>();
-  const categoryOfType = new Map<string, string>();
-  for (const aggregate of aggregates.values()) {
-    const category = categoryOf(aggregate.streamOf('t', 'i'));
-    byCategory.set(category, aggregate);
-    for (const { type } of aggregate.events) categoryOfType.set(type, category);
+  const categoriesOfType = new Map<string, readonly string[]>();
+  for (const [category, { events }] of aggregates) {
+    for (const { type } of events) {
+      categoriesOfType.set(type, [...(categoriesOfType.get(type) ?? []), category]);
+    }
   }
   return ({ stream, type, payload }, isAdmin) => {
-    const category = categoryOf(stream);
+    const category = categoryOf(stream) ?? '';
     if (sagaCategories.has(category)) {
       throw notAllowed('only the saga itself may append to its stream');
     }
-    const aggregate = byCategory.get(category);
+    const aggregate = aggregates.get(category);
     if (aggregate === undefined) {
-      const owner = categoryOfType.get(type);
-      if (owner === undefined) return payload;
-      throw unknownEvent(type, `events of type '${type}' belong to streams of ${owner}`);
+      const owners = categoriesOfType.get(type);
+      if (owners === undefined) return payload;
+      const streams = owners.join(' and ');
+      throw unknownEvent(type, `events of type '${type}' belong to streams of ${streams}`);
     }
     if (!isAdmin) {
       throw notAllowed(`${category} belongs to a module: send a command, or append as 'admin'`);
@@ -60,12 +61,6 @@ export function createAppendRules({
     if (known !== undefined) return known.parse(payload);
     throw unknownEvent(type, `${category} has no event of type '${type}'`);
   };
-}
-
-/** Names of streams have no hyphen before the tenant. */
-function categoryOf(stream: string): string {
-  const [category = ''] = stream.split('-', 1);
-  return category;
 }
 
 function notAllowed(reason: string): MillraceError {

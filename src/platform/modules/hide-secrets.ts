@@ -1,6 +1,7 @@
 // Fields of payloads and documents that a module marks as secret: servers never send their values to clients.
 
 import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { categoryOf } from '../../store/stream-category.ts';
 import type { ModuleBook } from './platform-module.ts';
 
 /** Stands for the value of a secret field. */
@@ -10,11 +11,16 @@ const hiddenValue = '[secret]';
 const bytesHeader = '$kurrent';
 
 export interface SecretHider {
-  readonly event: <Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'type'>>(
+  readonly event: <Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'stream' | 'type'>>(
     event: Event,
   ) => Event;
-  /** A document, or the payload of an event, of this aggregate. */
-  readonly value: <Value>(aggregate: string, value: Value) => Value;
+  /** The payload of an event of this stream. */
+  readonly payload: <Value>(event: Pick<RecordedEvent, 'stream' | 'type'>, value: Value) => Value;
+  /** A document of this read model. */
+  readonly document: <Value>(
+    readModel: { readonly bc: string; readonly aggregate: string },
+    value: Value,
+  ) => Value;
 }
 
 /**
@@ -28,18 +34,30 @@ export interface SecretHider {
  * for await (const event of platform.engines.store.readAll()) console.log(hider.event(event).payload);
  */
 export function createSecretHider({ secrets }: Pick<ModuleBook, 'secrets'>): SecretHider {
-  const value = <Value>(aggregate: string, given: Value): Value => {
-    const fields = secrets.get(aggregate);
+  const byName = new Map<string, string[]>();
+  for (const [readModel, fields] of secrets.documents) {
+    const name = readModel.slice(readModel.indexOf('.') + 1);
+    byName.set(name, [...(byName.get(name) ?? []), ...fields]);
+  }
+  const hide = <Value>(fields: readonly string[] | undefined, given: Value): Value => {
     if (fields === undefined || typeof given !== 'object' || given === null) return given;
     const hidden = fields.filter((field) => Object.hasOwn(given, field));
     if (hidden.length === 0) return given;
     return { ...given, ...Object.fromEntries(hidden.map((field) => [field, hiddenValue])) };
   };
+  /** In a stream of no aggregate the event type decides: a copied secret must not be shown. */
+  const payloadOf: SecretHider['payload'] = ({ stream, type }, given) =>
+    hide(
+      secrets.events.get(categoryOf(stream) ?? '') ?? byName.get(type.slice(0, type.indexOf('.'))),
+      given,
+    );
   return {
-    value,
+    payload: payloadOf,
+    document: ({ bc, aggregate }, given) =>
+      hide(secrets.documents.get(`${bc}.${aggregate}`), given),
     event(event) {
-      if (secrets.size === 0) return event;
-      const payload = value(event.type.slice(0, event.type.indexOf('.')), event.payload);
+      if (byName.size === 0) return event;
+      const payload = payloadOf(event, event.payload);
       if (payload === event.payload) return event;
       const { [bytesHeader]: _bytes, ...headers } = event.headers ?? {};
       return { ...event, payload, headers };

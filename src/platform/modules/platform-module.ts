@@ -15,6 +15,7 @@ import type { Projection } from '../../projections/projection.ts';
 import type { SendCommand } from '../../reactors/reaction.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 import type { Saga } from '../../reactors/saga.ts';
+import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { Subscription } from '../../subscriptions/subscription.ts';
 import type { TaskDefinition } from '../../tasks/task-definition.ts';
@@ -25,6 +26,7 @@ import type { ReadDocuments, WaitForProjection } from '../platform-projections.t
 import type { ModuleWeb, WebContext } from './module-web.ts';
 import type { PlatformRole } from '../config/platform-role.ts';
 import { tokenScopes, type TokenScope } from '../tokens/scopes.ts';
+import { checkProjectionSource, sourceFilter } from './source-streams.ts';
 
 /** An aggregate with any state, events and commands. */
 export type AnyAggregate = Aggregate<unknown, NewEvent, NewCommand>;
@@ -77,8 +79,9 @@ export interface PlatformModule {
    */
   readonly commands?: Readonly<Record<string, TokenScope>> | undefined;
   /**
-   * Fields of events and documents, by aggregate, whose values no client may see, such as encrypted tokens. Servers replace
-   * them; handlers, `documents` and gRPC clients with the scope `admin` get the values.
+   * Fields of events and documents whose values no client may see, such as encrypted tokens, by the name of an aggregate or
+   * a read model of the module. Servers replace them; handlers, `documents` and gRPC clients with the scope `admin` get
+   * the values.
    */
   readonly secrets?: Readonly<Record<string, readonly string[]>> | undefined;
   readonly projections?: readonly Projection[] | undefined;
@@ -109,13 +112,28 @@ export interface PlatformModule {
   readonly web?: ((context: WebContext) => ModuleWeb) | undefined;
 }
 
+/** A command type that clients may send. */
+export interface OpenCommand {
+  readonly scope: TokenScope;
+  /** The aggregates that accept it from clients: several, if they have one name. */
+  readonly aggregates: readonly AnyAggregate[];
+}
+
+/** Names of secret fields. */
+export interface SecretFields {
+  /** By category of the aggregate; those without secret fields have an empty list. */
+  readonly events: ReadonlyMap<string, readonly string[]>;
+  /** By read model: `banking.account`. */
+  readonly documents: ReadonlyMap<string, readonly string[]>;
+}
+
 /** The parts of all modules, checked for duplicate names. */
 export interface ModuleBook {
+  /** By category: `banking.account.v1`. */
   readonly aggregates: ReadonlyMap<string, AnyAggregate>;
-  /** The commands open to clients, and the scope that each needs. */
-  readonly commands: ReadonlyMap<string, TokenScope>;
-  /** Secret fields by aggregate. */
-  readonly secrets: ReadonlyMap<string, readonly string[]>;
+  /** The commands open to clients, by type. */
+  readonly commands: ReadonlyMap<string, OpenCommand>;
+  readonly secrets: SecretFields;
   readonly projections: readonly Projection[];
   readonly reactors: readonly Reactor[];
   readonly sagas: readonly Saga[];
@@ -194,36 +212,49 @@ export function bindModules(
   modules: readonly PlatformModule[],
   context: ModuleContext,
 ): ModuleBook {
-  const aggregates = new Map<string, AnyAggregate>();
-  for (const aggregate of modules.flatMap((each) => each.aggregates ?? [])) {
-    if (aggregates.has(aggregate.name)) throw duplicate('aggregate', aggregate.name);
-    aggregates.set(aggregate.name, aggregate);
-  }
-  const commands = new Map(modules.flatMap(openCommands));
   const all = <Part>(pick: (module: PlatformModule) => readonly Part[] | undefined): Part[] =>
     modules.flatMap((module) => pick(module) ?? []);
+  const aggregates = new Map<string, AnyAggregate>();
+  for (const aggregate of all((each) => each.aggregates)) {
+    if (aggregates.has(aggregate.category)) throw duplicate('aggregate', aggregate.category);
+    aggregates.set(aggregate.category, aggregate);
+  }
   const destinations = modules.map(({ destinations: each = {} }) =>
     typeof each === 'function' ? each(context) : each,
   );
+  const known = [...aggregates.values()];
+  /** Reads the streams of the module's bounded context, unless the definition names others. */
+  const sourced = <Part extends { readonly filter?: EventFilter | undefined }>(
+    parts: readonly Part[] | undefined,
+    { aggregates: own = [] }: PlatformModule,
+    nameOf: (part: Part) => string,
+  ): Part[] =>
+    (parts ?? []).map((part) => {
+      const scope = { name: nameOf(part), own, all: known };
+      return { ...part, filter: sourceFilter(part.filter ?? {}, scope) };
+    });
   const book = {
     aggregates,
-    commands,
-    secrets: new Map(all(({ secrets = {} }) => Object.entries(secrets))),
+    commands: openCommands(modules),
+    secrets: secretFields(modules),
     projections: all(({ projections }) => projections),
-    reactors: all(({ reactors }) =>
-      typeof reactors === 'function' ? reactors(context) : reactors,
-    ),
-    sagas: all(({ sagas }) => sagas),
+    reactors: all((module) => {
+      const { reactors } = module;
+      const given = typeof reactors === 'function' ? reactors(context) : reactors;
+      return sourced(given, module, ({ name }) => name);
+    }),
+    sagas: all((module) => sourced(module.sagas, module, ({ subscription }) => subscription)),
     subscriptions: all(({ subscriptions }) =>
       typeof subscriptions === 'function' ? subscriptions(context) : subscriptions,
     ),
     services: all(({ services }) => services?.(context)),
     uses: new Set(all(({ uses }) => uses)),
-    outbox: all(({ outbox }) => outbox),
+    outbox: all((module) => sourced(module.outbox, module, ({ name }) => name)),
     destinations: Object.assign({}, ...destinations),
     tasks: all(({ tasks }) => (typeof tasks === 'function' ? tasks(context) : tasks)),
     web: all(({ web }) => (web === undefined ? [] : [web])),
   } satisfies ModuleBook;
+  for (const each of book.projections) checkProjectionSource(each, known);
   unique(
     'module',
     modules.map(({ name }) => name),
@@ -246,23 +277,52 @@ export function bindModules(
 }
 
 /** A misspelled command would otherwise stay internal without notice. */
-function openCommands({
-  name,
-  aggregates = [],
-  commands = {},
-}: PlatformModule): [string, TokenScope][] {
-  const known: ReadonlySet<string> = new Set(
-    aggregates.flatMap((each) => each.commands.map(({ type }) => type)),
-  );
-  return Object.entries(commands).map(([type, scope]) => {
-    if (known.has(type) && tokenScopes.includes(scope)) return [type, scope];
-    const problem = known.has(type)
-      ? `unknown scope '${scope}'`
-      : 'no aggregate of the module has it';
-    throw new MillraceError('CONFIG_INVALID', `module '${name}': command '${type}': ${problem}`, {
-      details: { field: 'commands', command: type },
-    });
-  });
+function openCommands(modules: readonly PlatformModule[]): ReadonlyMap<string, OpenCommand> {
+  const opened = new Map<string, OpenCommand>();
+  for (const { name, aggregates = [], commands = {} } of modules) {
+    for (const [type, scope] of Object.entries(commands)) {
+      const invalid = (problem: string): MillraceError =>
+        new MillraceError('CONFIG_INVALID', `module '${name}': command '${type}': ${problem}`, {
+          details: { field: 'commands', command: type },
+        });
+      const own = aggregates.filter((each) => each.commands.some((known) => known.type === type));
+      if (own.length === 0) throw invalid('no aggregate of the module has it');
+      if (!tokenScopes.includes(scope)) throw invalid(`unknown scope '${scope}'`);
+      const other = opened.get(type);
+      // Both have one route, and a route has one scope.
+      if (other !== undefined && other.scope !== scope) {
+        throw invalid(`needs the scope '${other.scope}', as in the other module that opens it`);
+      }
+      opened.set(type, { scope, aggregates: [...(other?.aggregates ?? []), ...own] });
+    }
+  }
+  return opened;
+}
+
+/** A misspelled name would otherwise show secrets. */
+function secretFields(modules: readonly PlatformModule[]): SecretFields {
+  const events = new Map<string, readonly string[]>();
+  const documents = new Map<string, readonly string[]>();
+  for (const { name, aggregates = [], projections = [], secrets = {} } of modules) {
+    for (const { category } of aggregates) events.set(category, []);
+    for (const [key, fields] of Object.entries(secrets)) {
+      const own = aggregates.filter((each) => each.name === key);
+      const models = [
+        ...own.map((each) => ({ bc: each.bc, aggregate: each.name })),
+        ...projections.map(({ readModel }) => readModel).filter((each) => each.aggregate === key),
+      ];
+      if (models.length === 0) {
+        throw new MillraceError(
+          'CONFIG_INVALID',
+          `module '${name}': secrets of '${key}': the module has no such aggregate or read model`,
+          { details: { field: 'secrets', aggregate: key } },
+        );
+      }
+      for (const { category } of own) events.set(category, fields);
+      for (const { bc, aggregate } of models) documents.set(`${bc}.${aggregate}`, fields);
+    }
+  }
+  return { events, documents };
 }
 
 function unique(what: string, names: readonly string[]): void {

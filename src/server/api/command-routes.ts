@@ -2,12 +2,15 @@
 
 import type { StandardJSONSchemaV1 } from '@standard-schema/spec';
 import { Type } from '../../contracts/type.ts';
-import { buildIdempotencyKey, parseIdempotencyKey } from '../../contracts/idempotency-key.ts';
+import {
+  buildIdempotencyKey,
+  parseIdempotencyKey,
+  type IdempotencyKeyParts,
+} from '../../contracts/idempotency-key.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
-import type { AnyAggregate } from '../../platform/modules/platform-module.ts';
-import type { Access } from '../../platform/modules/principal.ts';
+import type { AnyAggregate, OpenCommand } from '../../platform/modules/platform-module.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
@@ -23,22 +26,25 @@ const result = Type.Object({
 });
 
 export function commandRoutes(platform: ApiPlatform): readonly Route[] {
-  return [...platform.modules.aggregates.values()].flatMap((aggregate) =>
-    aggregate.commands.flatMap((command) => {
-      const access = platform.modules.commands.get(command.type);
-      return access === undefined ? [] : [commandRoute(platform, aggregate, command, access)];
-    }),
-  );
+  return [...platform.modules.commands].map(([type, open]) => commandRoute(platform, type, open));
 }
 
+/** One route for all aggregates that accept the command: the body names one of several. */
 function commandRoute(
   platform: ApiPlatform,
-  { bc, name }: AnyAggregate,
-  { type, schema }: CommandDefinition,
-  access: Access,
+  type: string,
+  { aggregates, scope }: OpenCommand,
 ): Route {
+  const categories = aggregates.map(({ category }) => category);
+  const contexts = [...new Set(aggregates.map(({ bc }) => bc))];
+  const [name = ''] = type.split('.', 1);
   const body = Type.Object(
     {
+      aggregate: Type.Optional(
+        Type.Enum(categories, {
+          description: 'The category of the aggregate. Required if there are several.',
+        }),
+      ),
       id: Type.Optional(
         Type.String({
           description: `The id of the ${name}. Default: derived from the idempotency key.`,
@@ -54,9 +60,9 @@ function commandRoute(
   return route({
     method: 'POST',
     path: `/api/v1/commands/${type}`,
-    summary: `Executes ${type} in ${bc}`,
-    tag: `commands: ${bc}`,
-    access,
+    summary: `Executes ${type} in ${contexts.join(', ')}`,
+    tag: `commands: ${contexts[0]}`,
+    access: scope,
     headersShown: {
       'Idempotency-Key': 'Repeating a request with the same key returns the first result.',
       ...flowHeadersShown,
@@ -64,7 +70,7 @@ function commandRoute(
     body,
     bodyShown: Type.Unsafe({
       ...body,
-      properties: { ...body.properties, ...shownPayload(type, schema) },
+      properties: { ...body.properties, ...shownPayload(type, aggregates) },
     }),
     responses: {
       200: { description: 'The result and its events', schema: result },
@@ -73,8 +79,14 @@ function commandRoute(
     },
     async handle(request) {
       const tenant = tenantOf(request);
-      const { payload, expected } = request.body;
-      const idempotencyKey = keyOf(request.headers['idempotency-key'], tenant, bc, type);
+      const { payload, expected, aggregate } = request.body;
+      const target = aggregates.find(({ category }) => category === aggregate) ?? aggregates[0];
+      const idempotencyKey = keyOf(request.headers['idempotency-key'], {
+        tenant,
+        service: target?.bc ?? '',
+        // The version, if the client names it: equal keys of two versions are two commands.
+        operation: `${type.replace('.', '-')}${aggregate === undefined ? '' : `-v${target?.version}`}`,
+      });
       const id =
         request.body.id ?? (idempotencyKey === undefined ? undefined : idFromKey(idempotencyKey));
       if (id === undefined) {
@@ -88,6 +100,8 @@ function commandRoute(
         tenant,
         id,
         command: { type, payload },
+        // Aggregates whose command is internal are no candidates.
+        aggregate: aggregates.length === 1 ? target?.category : aggregate,
         idempotencyKey,
         expected,
         ...flowOf(request),
@@ -112,39 +126,41 @@ function commandRoute(
 /** A complete key is used as it is, if it names the caller's tenant; any other string becomes its natural key. */
 function keyOf(
   given: string | undefined,
-  tenant: string,
-  service: string,
-  operation: string,
+  parts: Omit<IdempotencyKeyParts, 'naturalKey'>,
 ): string | undefined {
   if (given === undefined) return undefined;
-  if (!given.includes('|')) {
-    return buildIdempotencyKey({
-      tenant,
-      service,
-      operation: operation.replace('.', '-'),
-      naturalKey: given,
-    });
-  }
-  if (parseIdempotencyKey(given).tenant === tenant) return given;
+  if (!given.includes('|')) return buildIdempotencyKey({ ...parts, naturalKey: given });
+  if (parseIdempotencyKey(given).tenant === parts.tenant) return given;
   throw new MillraceError('NOT_ALLOWED', 'the idempotency key belongs to another tenant', {
     details: { field: 'idempotency-key' },
   });
 }
 
-/** The schema for the reference; the definition validates the payload. */
+/** The schemas for the reference; the definition validates the payload. */
 function shownPayload(
   type: string,
-  schema: CommandDefinition['schema'],
+  aggregates: readonly AnyAggregate[],
 ): { readonly payload?: unknown } {
+  const shown = aggregates.map(({ category, commands }) => {
+    const schema = commands.find((each) => each.type === type)?.schema;
+    const id = aggregates.length === 1 ? type : `${category}:${type}`;
+    return schema === undefined ? undefined : shownSchema(id, schema);
+  });
+  const [first] = shown;
+  if (first === undefined || shown.includes(undefined)) return {};
+  return { payload: shown.length === 1 ? first : { anyOf: shown } };
+}
+
+function shownSchema(id: string, schema: CommandDefinition['schema']): object | undefined {
   const standard = schema['~standard'] as Partial<StandardJSONSchemaV1.Props>;
   try {
     const described = standard.jsonSchema?.input({ target: 'draft-2020-12' });
-    if (described === undefined) return {};
+    if (described === undefined) return undefined;
     const { $schema: _dialect, ...payload } = described;
     // The $id keeps references relative to the root of this schema.
-    return { payload: '$defs' in payload ? { $id: `urn:millrace:${type}`, ...payload } : payload };
+    return '$defs' in payload ? { $id: `urn:millrace:${id}`, ...payload } : payload;
   } catch {
     // Some schemas have no JSON Schema (dates, transformations): the reference then shows no payload.
-    return {};
+    return undefined;
   }
 }

@@ -3,7 +3,9 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { readModelLimits } from '../../projections/read-model.ts';
+import { familyOf } from '../../projections/read-model-versions.ts';
 import { parsePosition } from '../../store/position.ts';
+import type { DocumentFamily } from '../../platform/platform-projections.ts';
 import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
@@ -33,11 +35,11 @@ const waitQuery = {
 export function documentRoutes(platform: ApiPlatform): readonly Route[] {
   const hider = createSecretHider(platform.modules);
   const hide = <Found extends { readonly document: unknown }>(
-    { aggregate }: { readonly aggregate: string },
+    family: DocumentFamily,
     given: Found,
-  ): Found => ({ ...given, document: hider.value(aggregate, given.document) });
+  ): Found => ({ ...given, document: hider.document(family, given.document) });
 
-  /** Read-your-writes: waits until all projections of this read model have reached the position. */
+  /** Read-your-writes: waits until the active version of this read model has reached the position. */
   const wait = async (
     { bc, aggregate }: { readonly bc: string; readonly aggregate: string },
     {
@@ -48,8 +50,13 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
   ): Promise<void> => {
     if (waitFor === undefined) return;
     const position = parsePosition(waitFor);
+    const versions = await platform.engines.readModelVersions.list(familyOf({ bc, aggregate }));
+    const active = versions.find((each) => each.active)?.version;
     const projections = platform.modules.projections.filter(
-      ({ readModel }) => readModel.bc === bc && readModel.aggregate === aggregate,
+      ({ readModel }) =>
+        readModel.bc === bc &&
+        readModel.aggregate === aggregate &&
+        readModel.version === (active ?? readModel.version),
     );
     await Promise.all(
       projections.map((each) => platform.waitFor(each, position, { timeoutMs: waitMs, signal })),

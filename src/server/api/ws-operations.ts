@@ -34,11 +34,12 @@ export function wsOperations(platform: ApiPlatform, routes: readonly Route[]): W
   };
 
   const command = (message: WsMessage['command'], context: WsContext): Promise<unknown> => {
-    const { aggregateId, payload, expected, idempotencyKey, correlationId, tenant } = message;
+    const { aggregate, aggregateId, payload, expected, idempotencyKey } = message;
+    const { correlationId, tenant } = message;
     return call(
       `POST /api/v1/commands/${message.command}`,
       context,
-      { body: { id: aggregateId, payload, expected } },
+      { body: { aggregate, id: aggregateId, payload, expected } },
       {
         'x-tenant-id': tenant,
         'idempotency-key': idempotencyKey,

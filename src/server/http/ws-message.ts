@@ -58,6 +58,13 @@ const incoming = {
       maxLength: 400,
       description: 'The command type, such as account.deposit.',
     }),
+    aggregate: Type.Optional(
+      Type.String({
+        maxLength: 400,
+        description:
+          'The category of the aggregate, if several accept the command: banking.account.v2.',
+      }),
+    ),
     aggregateId: short,
     payload: Type.Unknown(),
     expected: Type.Optional(

@@ -5,7 +5,8 @@ import { hasCode } from '../../foundation/error.ts';
 import type { TraceContext } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { Snooze } from '../../foundation/handler-outcome.ts';
+import type { ResolveTenant } from '../../store/stream-owners.ts';
+import { Snooze, Terminal } from '../../foundation/handler-outcome.ts';
 import type {
   ClaimKey,
   EffectTransaction,
@@ -44,9 +45,10 @@ export function createHandlerCalls<Transaction>(
     readonly fence: Fence;
     readonly signal: AbortSignal;
     readonly carry: CheckpointWriter['carry'];
+    readonly resolveTenant?: ResolveTenant | undefined;
   },
 ): HandlerCalls {
-  const { fence, signal } = options;
+  const { fence, signal, resolveTenant } = options;
   const { name, service, handler, batchHandler, timeoutMs } = subscription;
   const operation = name.split(':')[2] ?? name;
   const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
@@ -67,6 +69,7 @@ export function createHandlerCalls<Transaction>(
           ...(events.length > 1 ? (traceOf(headers) ?? trace) : (trace ?? traceOf(headers))),
         },
       });
+      let own = event;
       let effect: Promise<EffectTransaction<Transaction>> | undefined;
       let claiming: Promise<boolean> | undefined;
       let claimToken: number | undefined;
@@ -83,7 +86,7 @@ export function createHandlerCalls<Transaction>(
           return ownSignal;
         },
         get idempotencyKey() {
-          return idempotencyKeyOf(event);
+          return idempotencyKeyOf(own);
         },
         idempotencyKeyOf,
         get caused() {
@@ -97,8 +100,12 @@ export function createHandlerCalls<Transaction>(
         claim: () => (claiming ??= claim()),
       };
 
-      const result =
-        batchHandler === undefined ? handler?.(event, context) : batchHandler(events, context);
+      const call = (given: readonly RecordedEvent[]): void | Promise<void> => {
+        own = given[0] ?? event;
+        return batchHandler === undefined ? handler?.(own, context) : batchHandler(given, context);
+      };
+      const resolved = resolveTenant === undefined ? events : resolveAll(events, resolveTenant);
+      const result = isResolved(resolved) ? call(resolved) : resolved.then(call);
       const isComplete =
         result === undefined &&
         effect === undefined &&
@@ -190,4 +197,33 @@ export function createHandlerCalls<Transaction>(
       }
     },
   };
+}
+
+/** A list, or a promise of it if the owner of a stream must be read. An event that fails here would fail again. */
+function resolveAll(
+  events: readonly RecordedEvent[],
+  resolve: ResolveTenant,
+): readonly RecordedEvent[] | Promise<readonly RecordedEvent[]> {
+  try {
+    const resolved = events.map(resolve);
+    const isReady = (each: RecordedEvent | Promise<RecordedEvent>): each is RecordedEvent =>
+      !(each instanceof Promise);
+    if (resolved.every(isReady)) return resolved;
+    return Promise.all(resolved).catch((error: unknown) => {
+      throw terminalMismatch(error);
+    });
+  } catch (error) {
+    throw terminalMismatch(error);
+  }
+}
+
+function isResolved(
+  events: readonly RecordedEvent[] | Promise<readonly RecordedEvent[]>,
+): events is readonly RecordedEvent[] {
+  return Array.isArray(events);
+}
+
+function terminalMismatch(error: unknown): unknown {
+  if (!hasCode(error, 'TENANT_MISMATCH')) return error;
+  return new Terminal(`${error.code}: ${error.message}`, { cause: error });
 }

@@ -6,6 +6,7 @@ import type { IdSource } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { holdLease, type HeldLease } from '../../loops/hold-lease.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { ResolveTenant } from '../../store/stream-owners.ts';
 import type { Position } from '../../store/position.ts';
 import { subscriptionLimits } from '../subscription-limits.ts';
 import {
@@ -32,6 +33,7 @@ export interface OwnedShardsOptions<Transaction> {
   readonly ids: IdSource;
   readonly observer: Observer;
   readonly worker: string;
+  readonly resolveTenant: ResolveTenant | undefined;
   readonly leaseMs: number;
   readonly tuning: RunnerTuning;
   readonly restartDelayMs: number;

@@ -6,6 +6,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { IdSource } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { ResolveTenant } from '../../store/stream-owners.ts';
 import { startPosition, type Position } from '../../store/position.ts';
 import { newDeadLetter } from '../dead-letter.ts';
 import { createCheckpointTracker } from '../rules/checkpoint-tracker.ts';
@@ -41,6 +42,7 @@ export interface ShardRunnerOptions<Transaction> {
   readonly ids: IdSource;
   readonly observer: Observer;
   readonly tuning: RunnerTuning;
+  readonly resolveTenant: ResolveTenant | undefined;
   readonly onDeadLetter: (added: AddedDeadLetter) => void;
   /** The position changed, so waiters should check again. */
   readonly onProgress: () => void;
@@ -114,6 +116,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
       fence,
       signal: ending.signal,
       carry: (tickets) => writer.carry(tickets),
+      resolveTenant: options.resolveTenant,
     }),
     { handler: subscription.name, clock, observer },
   );

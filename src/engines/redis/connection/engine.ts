@@ -56,7 +56,7 @@ export async function eachOf<T, R>(
 export async function scanKeys(
   connection: RedisConnection,
   match: string,
-  type: 'stream' | 'hash',
+  type: 'stream' | 'hash' | 'string',
 ): Promise<string[]> {
   const keys: string[] = [];
   for (const node of mastersOf(connection.client)) {

@@ -186,13 +186,17 @@ function createClearReadModel(
   const found = new Map<string, string[]>();
 
   async function step(model: ModelKey, tenant: string, limit: number): Promise<number> {
-    const fences = readModelKeyspace(model, tenant, 'json').meta('fences');
+    const keyspace = readModelKeyspace(model, tenant, 'json');
+    const fences = keyspace.meta('fences');
     const [, rows] = await connection.ask((client) => client.hscan(fences, '0', 'COUNT', limit));
-    return writer.forget(
+    const removed = await writer.forget(
       model,
       tenant,
       rows.filter((_, at) => at % 2 === 0),
     );
+    // The last key: the scan finds the tenants by it, also after an interruption.
+    if (removed === 0) await connection.ask((client) => client.del(keyspace.meta('generation')));
+    return removed;
   }
 
   return async (model, limit) => {
@@ -219,8 +223,8 @@ async function tenantsOf(
   { bc, aggregate, version }: ModelKey,
 ): Promise<string[]> {
   const { keyPrefix = '' } = connection.client.options;
-  const match = `${escapeGlob(keyPrefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:fences`;
-  const keys = await scanKeys(connection, match, 'hash');
+  const match = `${escapeGlob(keyPrefix)}app:{*}:${bc}:${aggregate}:v${version}:meta:generation`;
+  const keys = await scanKeys(connection, match, 'string');
   const tenants = keys.flatMap((key) => {
     const parsed = parseRedisKey(key.slice(keyPrefix.length));
     return parsed.kind === 'meta' ? [parsed.tenant] : [];

@@ -162,6 +162,7 @@ test('a new version is rebuilt while queries use the old one, one rebuild at a t
           aggregate: 'account',
           version: 2,
         }),
+        filter: { category: 'banking.account.v1' },
         on: { 'account.deposited.v1': (before) => ({ n: (before?.n ?? 0) + 1 }) },
       }),
     ],

@@ -83,8 +83,8 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
   const admin = platform.subscriptions;
   const hider = createSecretHider(platform.modules);
   const hide = (found: DeadLetter): DeadLetter => {
-    const [aggregate = ''] = found.eventType.split('.', 1);
-    return { ...found, payload: hider.value(aggregate, found.payload) };
+    const { stream, eventType: type } = found;
+    return { ...found, payload: hider.payload({ stream, type }, found.payload) };
   };
 
   /** Dead letters of other tenants count as unknown. */

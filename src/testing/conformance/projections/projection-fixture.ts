@@ -77,6 +77,7 @@ export function newCounters(): Counters {
       projection({
         name: `sub:counting:${aggregate}:v${version}`,
         readModel: model(version),
+        filter: { category: `counting.${aggregate}.v1` },
         ...(id === undefined ? {} : { id }),
         ...(shards === undefined ? {} : { shards }),
         ...(batchSize === undefined ? {} : { batchSize }),
