@@ -93,7 +93,7 @@ test('every WebSocket message and command rejects each scope that docs/scopes.md
     message.access === 'command'
       ? commands.map(({ type }) => ({
           message: sample(message, { command: type }),
-          access: modules.commands.get(type),
+          access: modules.commands.get(type)?.scope,
         }))
       : [{ message: sample(message), access: message.access }],
   );
