@@ -12,6 +12,7 @@ import type { Position } from '../store/position.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './rules/decide-shards.ts';
 import { slept } from '../foundation/async/slept.ts';
+import type { FailingShard, FailingShards } from './run/failing-shards.ts';
 import { createOwnedShards } from './run/owned-shards.ts';
 import { createProgressWaiters } from './run/progress-waiters.ts';
 import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
@@ -37,6 +38,8 @@ export interface SubscriptionOptions extends TuningOptions {
    * dies before the call skips it; the metric `dead_letter_queue_size` still counts the dead letter.
    */
   readonly onAlert?: ((letter: DeadLetter) => void | Promise<void>) | undefined;
+  /** Lists the failing shards of all subscriptions of a process. */
+  readonly failing?: FailingShards | undefined;
 }
 
 export interface SubscriptionStatus {
@@ -45,6 +48,8 @@ export interface SubscriptionStatus {
   readonly paused: boolean;
   /** The shards that this process owns. */
   readonly shards: readonly ShardStatus[];
+  /** The shards that end again and again in this process. */
+  readonly failing: readonly FailingShard[];
 }
 
 export interface SubscriptionRunner extends Lifecycle {
@@ -125,6 +130,7 @@ export function createSubscriptionRunner<Transaction>(
   let steps = 0;
   let sweepAtMs = 0;
   let sleeping = new AbortController();
+  let stopReports: (() => void) | undefined;
   let managing: { readonly done: Promise<void>; readonly end: AbortController } | undefined;
 
   const owned = createOwnedShards({
@@ -292,10 +298,12 @@ export function createSubscriptionRunner<Transaction>(
       );
     }
     const end = new AbortController();
+    stopReports = options.failing?.add(() => owned.failing());
     managing = { end, done: manage(end.signal) };
   }
 
   async function stop(): Promise<void> {
+    stopReports?.();
     managing?.end.abort();
     await owned.release(owned.shards);
     await managing?.done;
@@ -338,7 +346,7 @@ export function createSubscriptionRunner<Transaction>(
     createLifecycle({ start, stop }),
     {
       get status() {
-        return { name, worker, paused, shards: owned.statuses() };
+        return { name, worker, paused, shards: owned.statuses(), failing: owned.failing() };
       },
       async whenCaughtUp(signal) {
         const last = await admin.lastPosition(undefined, subscription.filter);

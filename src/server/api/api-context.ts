@@ -12,6 +12,7 @@ export type ApiPlatform = Pick<
   | 'delivery'
   | 'documents'
   | 'engines'
+  | 'failingShards'
   | 'handle'
   | 'load'
   | 'modules'
