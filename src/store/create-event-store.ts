@@ -7,9 +7,11 @@ import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { encodePayload, type PayloadOptions } from '../contracts/json-payload.ts';
 import {
   checkExpected,
+  checkFollowing,
   checkStream,
   checkSubject,
   checkTogether,
+  checkTransaction,
   prepareAppend,
   storeLimits,
 } from './prepare-append.ts';
@@ -24,17 +26,22 @@ import type {
   StreamInfo,
   StreamMetadata,
 } from './event-store.ts';
-import { softDeleted, type ExpectedRevision } from './expected-revision.ts';
+import {
+  softDeleted,
+  streamDeleted,
+  versionConflict,
+  type ExpectedRevision,
+} from './expected-revision.ts';
 import { toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
-import { startPosition, toPosition, toSequence } from './position.ts';
-import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
+import { bisect, startOf, startPosition, toPosition, toSequence } from './position.ts';
 import {
-  EngineTransaction,
-  type StoreEngine,
-  type StreamWrite,
-  type WriteOptions,
-} from './store-engine.ts';
+  decodeReadable,
+  decodeRows,
+  type RecordedEvent,
+  type StoredRow,
+} from './recorded-event.ts';
+import type { StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
 import {
   checkMetadata,
   fromMetadataPayload,
@@ -77,6 +84,10 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 
   const decode = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
     decodeRows(rows, engine.subjectKeys);
+
+  /** One event that cannot be read must not stop a subscription. */
+  const decodeLive = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
+    decodeReadable(rows, engine.subjectKeys);
 
   const keysWithin = (transaction: unknown): StoreEngine['subjectKeys'] => ({
     get: (subjects, { create }) => engine.subjectKeys.get(subjects, { create, transaction }),
@@ -275,21 +286,32 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     readAll(readOptions = {}) {
       const { direction = 'forwards', signal } = readOptions;
       const filter = compileFilter(readOptions.filter);
-      const first = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
-      return createEventReader(readOptions, {
-        start: readOptions.after === undefined ? first : toSequence(readOptions.after),
+      const { start, isInclusive } = startOf(engine, readOptions);
+      let considered = start;
+      const reader = createEventReader(readOptions, {
+        start,
         async read(after, bound) {
           assertOpen();
-          const page = await engine.readAll({ direction, after, ...bound, filter, signal });
+          const query = { direction, after, ...bound, filter, signal };
+          const page = await engine.readAll(
+            isInclusive && after === start ? { ...query, isInclusive } : query,
+          );
+          considered = page.considered;
           return { events: await decode(page.rows), next: page.considered, end: page.end };
         },
       });
+      return {
+        ...reader,
+        get position() {
+          return toPosition(considered);
+        },
+      };
     },
 
     async findEvent(stream, eventId) {
       assertOpen();
       const row = await engine.findEvent(stream, eventId);
-      return row === undefined ? undefined : (await decode([row]))[0];
+      return row === undefined ? undefined : (await decodeLive([row]))[0];
     },
 
     async *subscribe(subscribeOptions = {}) {
@@ -303,7 +325,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             assertOpen();
             const query = { direction: 'forwards', after: from, filter: rowFilter } as const;
             const page = await engine.readAll({ ...query, ...bound, isLive, signal: readSignal });
-            return { events: await decode(page.rows), considered: page.considered, end: page.end };
+            return { ...page, events: await decodeLive(page.rows) };
           },
           whenMore,
         },
@@ -338,7 +360,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             } as const;
             const { state, rows, end } = await engine.readStream({ ...query, signal: readSignal });
             if (state?.tombstoned === true) throw streamDeleted(stream);
-            const events = await decode(rows);
+            const events = await decodeLive(rows);
             // Update last, so a failed read is retried from the same revision.
             from = (rows.at(-1)?.revision ?? from - 1) + 1;
             const last = rows.at(-1)?.sequence ?? considered;
@@ -399,6 +421,12 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       return toPosition(await engine.head());
     },
 
+    async positionBefore(atMs) {
+      assertOpen();
+      const sequence = engine.positionBefore?.(atMs) ?? bisect(engine, atMs);
+      return toPosition(await sequence);
+    },
+
     async scavenge(scavengeOptions = {}) {
       assertOpen();
       return engine.scavenge({ ...scavengeOptions, nowMs: clock.now() });
@@ -423,43 +451,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   };
 }
 
-function checkFollowing({ capabilities }: StoreEngine, appends: readonly StreamAppend[]): void {
-  if (capabilities.followingAppend === true) return;
-  if (appends.every(({ follows }) => follows === undefined)) return;
-  throw new MillraceError('NOT_SUPPORTED', 'this engine does not support the `follows` option', {
-    details: { capability: 'followingAppend' },
-  });
-}
-
-/** An append outside the given transaction would remain after its rollback. */
-function checkTransaction({ capabilities }: StoreEngine, transaction: unknown): void {
-  if (capabilities.callerTransaction || transaction === undefined) return;
-  if (transaction instanceof EngineTransaction) return;
-  throw new MillraceError('NOT_SUPPORTED', 'this engine cannot append in a transaction', {
-    details: { capability: 'callerTransaction' },
-  });
-}
-
 /** True if no event has personal data, so that the append needs no await. */
 function isReady(
   prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
 ): prepared is readonly StreamWrite[] {
   return !prepared.some((each) => each instanceof Promise);
-}
-
-function versionConflict(
-  { stream, expected }: Pick<StreamWrite, 'stream' | 'expected'>,
-  actual: number,
-): MillraceError {
-  return new MillraceError(
-    'VERSION_CONFLICT',
-    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
-    { details: { stream, expected, actual } },
-  );
-}
-
-function streamDeleted(stream: string): MillraceError {
-  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
-    details: { stream },
-  });
 }

@@ -57,6 +57,8 @@ export function createEventReader(options: ReadOptions, source: PageSource): Eve
 interface FeedPage {
   readonly events: readonly RecordedEvent[];
   readonly considered: number;
+  /** The number of checked events, if sequences do not count events. */
+  readonly scanned?: number | undefined;
   readonly end: boolean;
 }
 
@@ -73,7 +75,7 @@ export interface FeedOptions {
   readonly pause: (failures: number, error: unknown, signal: AbortSignal) => Promise<void>;
   /** Called for each page; then no page is fetched ahead. */
   readonly aroundLoad?: PageLoading | undefined;
-  /** A checkpoint is emitted after this many sequences without a match. */
+  /** A checkpoint is emitted after this many events without a match. */
   readonly checkpointEvery: number;
 }
 
@@ -86,7 +88,8 @@ export async function* eventFeed(
   const signal =
     options.signal === undefined ? exit.signal : AbortSignal.any([exit.signal, options.signal]);
   let after = options.after;
-  let reported = after;
+  /** The number of checked events since the last reported position. */
+  let unreported = 0;
   let live = false;
   let next: Promise<FeedPage> | undefined;
   // A lost database connection does not end a subscription: it retries from the same position.
@@ -110,6 +113,7 @@ export async function* eventFeed(
       if (signal.aborted) throw aborted(signal);
       const before = after;
       after = page.considered;
+      unreported += page.scanned ?? after - before;
       // Fetch the next page while the consumer processes this one.
       const isAhead = !page.end && options.aroundLoad === undefined;
       next = isAhead ? markHandled(read(after)) : undefined;
@@ -119,10 +123,10 @@ export async function* eventFeed(
         yield { kind: 'fellBehind', position: toPosition(before) };
       }
       if (page.events.length > 0) {
-        reported = after;
+        unreported = 0;
         yield { kind: 'events', events: page.events, position: toPosition(after) };
-      } else if (after - reported >= options.checkpointEvery) {
-        reported = after;
+      } else if (unreported >= options.checkpointEvery) {
+        unreported = 0;
         yield { kind: 'checkpoint', position: toPosition(after) };
       }
       if (!page.end) {
@@ -131,7 +135,7 @@ export async function* eventFeed(
       }
       if (!live) {
         live = true;
-        reported = after;
+        unreported = 0;
         yield { kind: 'caughtUp', position: toPosition(after) };
       }
       await withRetry(() => source.whenMore(after, signal));

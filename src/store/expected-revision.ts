@@ -1,5 +1,7 @@
 // Optimistic concurrency and idempotent appends, by EventStoreDB's rules.
 
+import { MillraceError } from '../foundation/error.ts';
+
 /**
  * The state that a writer expects: the last revision, no stream (`none`), an existing stream
  * (`exists`), or no expectation (`any`).
@@ -103,4 +105,21 @@ function decideByIds(
     last = Math.max(last, found);
   }
   return { kind: 'duplicate', revision: last };
+}
+
+export function versionConflict(
+  { stream, expected }: { readonly stream: string; readonly expected: ExpectedRevision },
+  actual: number,
+): MillraceError {
+  return new MillraceError(
+    'VERSION_CONFLICT',
+    `stream '${stream}' was expected at ${expected}, but is at ${actual === -1 ? 'none' : actual}`,
+    { details: { stream, expected, actual } },
+  );
+}
+
+export function streamDeleted(stream: string): MillraceError {
+  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
+    details: { stream },
+  });
 }

@@ -37,6 +37,8 @@ export function adapterFixture(backing: Backing): AdapterFixture {
       crossProcess: true,
       scavenge: false,
       exactTimes: false,
+      exactDuplicates: false,
+      positionUnit: 'bytes',
     },
     async open(options) {
       const clock = options?.clock === undefined ? {} : { clock: options.clock };

@@ -5,7 +5,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { TraceContext } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { Snooze } from '../../foundation/handler-outcome.ts';
+import { Snooze, Terminal } from '../../foundation/handler-outcome.ts';
 import type {
   ClaimKey,
   EffectTransaction,
@@ -59,6 +59,9 @@ export function createHandlerCalls<Transaction>(
     run({ events, attempt, tickets, trace, drained }, deadline) {
       const [event] = events;
       if (event === undefined) return undefined;
+      for (const { unreadable } of events) {
+        if (unreadable !== undefined) throw new Terminal(unreadable);
+      }
       const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
         correlationId,
         causationId: eventId,
