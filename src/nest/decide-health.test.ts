@@ -6,8 +6,10 @@ const subscription = {
   state: 'started',
   paused: false,
   behind: 0,
+  unit: 'events',
   lagSeconds: 0,
   deadLetters: 0,
+  failing: [],
   parkedStreams: 0,
 } as const;
 const outbox = {
@@ -35,6 +37,11 @@ const cases: readonly (readonly [string, 'up' | 'degraded' | 'down', Partial<Hea
     'a subscription has ended',
     'down',
     { subscriptions: { a: { ...subscription, state: 'stopped' } } },
+  ],
+  [
+    'a subscription ends again and again',
+    'down',
+    { subscriptions: { a: { ...subscription, failing: ['no such position'] } } },
   ],
   ['the dispatcher stops', 'down', { dispatcher: { state: 'stopping', inFlight: 1 } }],
   [

@@ -1,6 +1,7 @@
 // Derives the health of an application from its figures. Down: it does not work. Degraded: it works, but needs attention.
 
 import type { LifecycleState } from '../foundation/lifecycle.ts';
+import type { SubscriptionLag } from '../subscriptions/subscription-admin.ts';
 
 export interface HealthThresholds {
   /** Age of the oldest event that a subscription has not processed. */
@@ -32,8 +33,12 @@ export interface SubscriptionHealth {
   readonly state: LifecycleState;
   readonly paused: boolean;
   readonly behind: number;
+  /** What `behind` counts. */
+  readonly unit: SubscriptionLag['unit'];
   readonly lagSeconds: number;
   readonly deadLetters: number;
+  /** Why shards of this process end again and again. */
+  readonly failing: readonly string[];
   /** Aggregates parked by a dead letter or a retry, in the shards of this process. */
   readonly parkedStreams: number;
 }
@@ -75,6 +80,7 @@ export function decideHealth(figures: HealthFigures, limits: HealthThresholds): 
       continue;
     }
     if (each.state !== 'started') down.push(`${name} is ${each.state}`);
+    for (const reason of each.failing) down.push(`${name} fails repeatedly: ${reason}`);
     if (each.paused) degraded.push(`${name} is paused`);
     else checkMax(`${name}: lag in seconds`, Math.round(each.lagSeconds), limits.lagSecondsMax);
     checkMax(`${name}: dead letters`, each.deadLetters, limits.deadLettersMax);

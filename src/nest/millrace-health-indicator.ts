@@ -86,16 +86,20 @@ export class MillraceHealthIndicator {
   ): Promise<[string, SubscriptionHealth | { readonly error: string }]> {
     const { subscriptions } = this.#runtime;
     try {
-      const [{ behind, seconds }, deadLetters = 0] = await this.#within(() =>
+      const [{ behind, unit, seconds }, deadLetters = 0] = await this.#within(() =>
         Promise.all([
           runner.lag(),
           subscriptions?.deadLetters.count({ handler: name, status: 'pending' }),
         ]),
       );
-      const { paused, shards } = runner.status;
+      const { paused, shards, failing: failures } = runner.status;
+      const failing = failures.map(({ reason }) => reason);
       const parkedStreams = shards.reduce((sum, shard) => sum + shard.parkedStreams, 0);
       const { state } = runner;
-      return [name, { state, paused, behind, lagSeconds: seconds, deadLetters, parkedStreams }];
+      return [
+        name,
+        { state, paused, behind, unit, lagSeconds: seconds, deadLetters, failing, parkedStreams },
+      ];
     } catch (error) {
       return [name, toFailure(error)];
     }

@@ -25,6 +25,7 @@ import {
   createTenantResolver,
   type StreamOwner,
 } from '../store/stream-owners.ts';
+import { createFailingShards, type FailingShard } from '../subscriptions/run/failing-shards.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -112,6 +113,8 @@ export interface Platform extends Lifecycle {
   /** The tenant that a stream belongs to. */
   readonly ownerOf: StreamOwner;
   readonly subscriptions: SubscriptionAdmin;
+  /** The shards of this process that end again and again. */
+  readonly failingShards: () => readonly FailingShard[];
   readonly sagaAdmin: (saga: SagaName) => SagaAdmin;
   /** Rebuilds of the modules' projections in this process; stopping the process cancels them. */
   readonly rebuilds: ProjectionRebuilds;
@@ -191,7 +194,8 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const opened = opening.move();
 
   const resolveTenant = createTenantResolver(ownerOf, tenants);
-  const indexing = { clock, observer, leaseMs, drainMs };
+  const failing = createFailingShards();
+  const indexing = { clock, observer, leaseMs, drainMs, failing };
   const running = { ...indexing, resolveTenant };
   const projections = runProjections(engines, modules.projections, running);
   const documents = readDocuments(engines, modules.projections, clock);
@@ -332,6 +336,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ? tracesOver(traceRoles, { clock, runnerHere: () => traceIndexer?.runner() })
       : noTraces,
     subscriptions: subscriptionAdmin(engines, { clock }),
+    failingShards: () => failing.list(),
     rebuilds: projections.rebuilds,
     sagaAdmin: (saga: SagaName) => sagaAdmin(engines, saga, { clock, tenants }),
     tasks: tasks.open,

@@ -8,7 +8,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { subjectForgottenType, withoutForgottenPrefix } from '../store/erasure.ts';
 import { eraseDocuments } from './run/erase-documents.ts';
-import { startPosition, toPosition, toSequence, type Position } from '../store/position.ts';
+import { startPosition, type Position } from '../store/position.ts';
 import type { ResolveTenant } from '../store/stream-owners.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
@@ -141,23 +141,27 @@ export async function rebuildProjection<Document extends object>(
     projector: ReturnType<typeof createPageProjector>,
   ): Promise<void> {
     let read = position;
+    let count = 0;
     do {
+      count = 0;
       head = await store.head();
-      for await (const page of store.readAll({ after: read, filter, pageSize, signal }).pages()) {
+      const reader = store.readAll({ after: read, filter, pageSize, signal });
+      for await (const page of reader.pages()) {
         const last = page.at(-1)?.position;
         if (last === undefined) continue;
         read = last;
+        count += page.length;
         await leases.renewIfDue();
         const resolved = resolve === undefined ? page : await Promise.all(page.map(resolve));
         await projector.project(resolved, () => onWritten(leases, page.length, last));
       }
       await projector.finish();
-      // Events that do not match the filter need no work.
-      if (head > read) {
-        read = head;
-        await onWritten(leases, 0, head);
+      // Events that do not match the filter need no work. Only the reader knows up to where it has checked them.
+      if (reader.position > read) {
+        read = reader.position;
+        await onWritten(leases, 0, read);
       }
-    } while (toSequence(await store.head()) - toSequence(read) > pageSize);
+    } while (count > pageSize);
   }
 
   /** A page may have been read before a person was forgotten, and written after it. */
@@ -182,7 +186,7 @@ export async function rebuildProjection<Document extends object>(
     const all = await Promise.all(fences.map((fence) => storage.checkpoints.load(fence)));
     if (all.some(({ blocked, done }) => blocked.length > 0 || done.length > 0)) return undefined;
     const positions = all.map((each) => each.position ?? startPosition);
-    return positions.toSorted()[0] ?? toPosition(0);
+    return positions.toSorted()[0] ?? startPosition;
   }
 
   async function runSubscription(): Promise<void> {

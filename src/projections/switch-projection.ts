@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { subscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import { subscriptionAdmin, type SubscriptionLag } from '../subscriptions/subscription-admin.ts';
 import { storageOf } from '../subscriptions/with-leases.ts';
 import { projectionLimits as limits } from './projection.ts';
 import { readModelLimits } from './read-model.ts';
@@ -112,8 +112,9 @@ export async function retireProjection(
 }
 
 export interface ProjectionStatus extends ReadModelVersion {
-  /** Distance to the head in events of any kind; undefined before the first start. */
+  /** Distance to the head, in `unit`; undefined before the first start. */
   readonly behind: number | undefined;
+  readonly unit: SubscriptionLag['unit'] | undefined;
   readonly seconds: number | undefined;
   readonly paused: boolean;
   readonly deadLetters: number;
@@ -142,6 +143,7 @@ export async function projectionStatus(
     found.push({
       ...version,
       behind: lag?.behind,
+      unit: lag?.unit,
       seconds: lag?.seconds,
       paused: state?.paused ?? false,
       deadLetters: await storage.deadLetters.count({ handler: projection, status: 'pending' }),

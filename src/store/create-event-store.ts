@@ -7,15 +7,17 @@ import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { encodePayload, type PayloadOptions } from '../contracts/json-payload.ts';
 import {
   checkExpected,
+  checkFollowing,
   checkStream,
   checkSubject,
   checkTogether,
+  checkTransaction,
   prepareAppend,
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
 import { forgottenStream, subjectForgottenType } from './erasure.ts';
-import { createEventReader, eventFeed, streamDeleted, streamReads } from './event-feed.ts';
+import { createEventReader, eventFeed, streamReads } from './event-feed.ts';
 import type {
   AppendOptions,
   AppendResult,
@@ -24,19 +26,24 @@ import type {
   StreamInfo,
   StreamMetadata,
 } from './event-store.ts';
-import { softDeleted, versionConflict, type ExpectedRevision } from './expected-revision.ts';
+import {
+  softDeleted,
+  streamDeleted,
+  versionConflict,
+  type ExpectedRevision,
+} from './expected-revision.ts';
 import { rowsBytes, toPageBound } from './page-bound.ts';
 import { observeAppend } from './observe-append.ts';
 import { createPersonalData } from './personal-data.ts';
 import { isVisible } from './retention.ts';
-import { startPosition, toPosition, toSequence } from './position.ts';
-import { decodeRows, type RecordedEvent, type StoredRow } from './recorded-event.ts';
+import { bisect, startOf, startPosition, toPosition, toSequence } from './position.ts';
 import {
-  EngineTransaction,
-  type StoreEngine,
-  type StreamWrite,
-  type WriteOptions,
-} from './store-engine.ts';
+  decodeReadable,
+  decodeRows,
+  type RecordedEvent,
+  type StoredRow,
+} from './recorded-event.ts';
+import type { StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
 import {
   checkMetadata,
   fromMetadataPayload,
@@ -79,6 +86,10 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
 
   const decode = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
     decodeRows(rows, engine.subjectKeys);
+
+  /** One event that cannot be read must not stop a subscription. */
+  const decodeLive = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
+    decodeReadable(rows, engine.subjectKeys);
 
   const keysWithin = (transaction: unknown): StoreEngine['subjectKeys'] => ({
     get: (subjects, { create }) => engine.subjectKeys.get(subjects, { create, transaction }),
@@ -275,21 +286,32 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     readAll(readOptions = {}) {
       const { direction = 'forwards', signal } = readOptions;
       const filter = compileFilter(readOptions.filter);
-      const first = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
-      return createEventReader(readOptions, {
-        start: readOptions.after === undefined ? first : toSequence(readOptions.after),
+      const { start, isInclusive } = startOf(engine, readOptions);
+      let considered = start;
+      const reader = createEventReader(readOptions, {
+        start,
         async read(after, bound) {
           assertOpen();
-          const page = await engine.readAll({ direction, after, ...bound, filter, signal });
+          const query = { direction, after, ...bound, filter, signal };
+          const page = await engine.readAll(
+            isInclusive && after === start ? { ...query, isInclusive } : query,
+          );
+          considered = page.considered;
           return { events: await decode(page.rows), next: page.considered, end: page.end };
         },
       });
+      return {
+        ...reader,
+        get position() {
+          return toPosition(considered);
+        },
+      };
     },
 
     async findEvent(stream, eventId) {
       assertOpen();
       const row = await engine.findEvent(stream, eventId);
-      return row === undefined ? undefined : (await decode([row]))[0];
+      return row === undefined ? undefined : (await decodeLive([row]))[0];
     },
 
     async areVisible(events) {
@@ -313,8 +335,8 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             assertOpen();
             const query = { direction: 'forwards', after: from, filter: rowFilter } as const;
             const page = await engine.readAll({ ...query, ...bound, isLive, signal: readSignal });
-            const { rows, considered, end } = page;
-            return { events: await decode(rows), bytes: rowsBytes(rows), considered, end };
+            const { rows } = page;
+            return { ...page, events: await decodeLive(rows), bytes: rowsBytes(rows) };
           },
           whenMore,
         },
@@ -341,7 +363,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
           return engine.readStream({ ...query, ...bound, nowMs: clock.now() });
         },
         head: () => engine.head(),
-        decode,
+        decode: decodeLive,
       });
       yield* eventFeed(
         { read, whenMore },
@@ -398,6 +420,12 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       return toPosition(await engine.head());
     },
 
+    async positionBefore(atMs) {
+      assertOpen();
+      const sequence = engine.positionBefore?.(atMs) ?? bisect(engine, atMs);
+      return toPosition(await sequence);
+    },
+
     async scavenge(scavengeOptions = {}) {
       assertOpen();
       return engine.scavenge({ ...scavengeOptions, nowMs: clock.now() });
@@ -421,23 +449,6 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await engine[Symbol.asyncDispose]();
     },
   };
-}
-
-function checkFollowing({ capabilities }: StoreEngine, appends: readonly StreamAppend[]): void {
-  if (capabilities.followingAppend === true) return;
-  if (appends.every(({ follows }) => follows === undefined)) return;
-  throw new MillraceError('NOT_SUPPORTED', 'this engine does not support the `follows` option', {
-    details: { capability: 'followingAppend' },
-  });
-}
-
-/** An append outside the given transaction would remain after its rollback. */
-function checkTransaction({ capabilities }: StoreEngine, transaction: unknown): void {
-  if (capabilities.callerTransaction || transaction === undefined) return;
-  if (transaction instanceof EngineTransaction) return;
-  throw new MillraceError('NOT_SUPPORTED', 'this engine cannot append in a transaction', {
-    details: { capability: 'callerTransaction' },
-  });
 }
 
 /** True if no event has personal data, so that the append needs no await. */

@@ -2,8 +2,9 @@
 // pulls, so memory holds one page being consumed and one being fetched, whatever the lag.
 
 import { aborted } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { hasCode } from '../foundation/error.ts';
 import type { EventReader, FeedItem, PageLoading, ReadOptions } from './event-store.ts';
+import { streamDeleted } from './expected-revision.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import { rowsBytes, toPageBound, type PageBound } from './page-bound.ts';
 import { toPosition } from './position.ts';
@@ -60,6 +61,8 @@ interface FeedPage {
   readonly events: readonly RecordedEvent[];
   readonly bytes: number;
   readonly considered: number;
+  /** The number of checked events, if sequences do not count events. */
+  readonly scanned?: number | undefined;
   readonly end: boolean;
 }
 
@@ -76,7 +79,7 @@ export interface FeedOptions {
   readonly pause: (failures: number, error: unknown, signal: AbortSignal) => Promise<void>;
   /** Called for each page; then no page is fetched ahead. */
   readonly aroundLoad?: PageLoading | undefined;
-  /** A checkpoint is emitted after this many sequences without a match. */
+  /** A checkpoint is emitted after this many events without a match. */
   readonly checkpointEvery: number;
 }
 
@@ -89,7 +92,8 @@ export async function* eventFeed(
   const signal =
     options.signal === undefined ? exit.signal : AbortSignal.any([exit.signal, options.signal]);
   let after = options.after;
-  let reported = after;
+  /** The number of checked events since the last reported position. */
+  let unreported = 0;
   let live = false;
   let next: Promise<FeedPage> | undefined;
   // A lost database connection does not end a subscription: it retries from the same position.
@@ -113,6 +117,7 @@ export async function* eventFeed(
       if (signal.aborted) throw aborted(signal);
       const before = after;
       after = page.considered;
+      unreported += page.scanned ?? after - before;
       // Fetch the next page while the consumer processes this one.
       const isAhead = !page.end && options.aroundLoad === undefined;
       next = isAhead ? markHandled(read(after)) : undefined;
@@ -122,11 +127,11 @@ export async function* eventFeed(
         yield { kind: 'fellBehind', position: toPosition(before) };
       }
       if (page.events.length > 0) {
-        reported = after;
+        unreported = 0;
         const { events, bytes } = page;
         yield { kind: 'events', events, bytes, position: toPosition(after) };
-      } else if (after - reported >= options.checkpointEvery) {
-        reported = after;
+      } else if (unreported >= options.checkpointEvery) {
+        unreported = 0;
         yield { kind: 'checkpoint', position: toPosition(after) };
       }
       if (!page.end) {
@@ -135,7 +140,7 @@ export async function* eventFeed(
       }
       if (!live) {
         live = true;
-        reported = after;
+        unreported = 0;
         yield { kind: 'caughtUp', position: toPosition(after) };
       }
       await withRetry(() => source.whenMore(after, signal));
@@ -194,12 +199,6 @@ export function streamReads({
       end,
     };
   };
-}
-
-export function streamDeleted(stream: string): MillraceError {
-  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
-    details: { stream },
-  });
 }
 
 /** Marks a prefetched page as handled: it may fail after the consumer has left. */

@@ -27,8 +27,12 @@ export interface AppendResult {
   readonly stream: string;
   /** Revision of the last event of this append. */
   readonly revision: number;
+  /** `startPosition` for a duplicate whose first position the server no longer knows. */
   readonly position: Position;
-  /** The append is a duplicate: the events were appended before, and nothing was written. */
+  /**
+   * The append is a duplicate: the events were appended before, and nothing was written. Without `exactDuplicates`,
+   * false if another process appended them after the newest event that this process has read or appended.
+   */
   readonly isDuplicate: boolean;
 }
 
@@ -66,6 +70,8 @@ export interface ReadStreamOptions extends ReadOptions {
 export interface ReadAllOptions extends ReadOptions {
   /** Exclusive. Default: before the first event, or after the last when reading backwards. */
   readonly after?: Position | undefined;
+  /** Backwards, instead of `after`: starts with the event at this position. */
+  readonly upTo?: Position | undefined;
   readonly filter?: EventFilter | undefined;
 }
 
@@ -75,11 +81,16 @@ export interface EventReader extends AsyncIterable<RecordedEvent> {
   toArray(): Promise<RecordedEvent[]>;
 }
 
+export interface AllEventReader extends EventReader {
+  /** Forwards: every matching event up to this position was returned. */
+  readonly position: Position;
+}
+
 export interface SubscribeOptions extends PageOptions {
   /** Exclusive. Default: before the first event. `end`: only events appended from now on. */
   readonly after?: Position | 'end' | undefined;
   readonly filter?: EventFilter | undefined;
-  /** A checkpoint is emitted after this many sequences without a match. Default: 10,000. */
+  /** A checkpoint is emitted after this many events without a match. Default: 10,000. */
   readonly checkpointEvery?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -144,7 +155,7 @@ export interface EventStore extends AsyncDisposable {
 
   /** A stream that does not exist or was deleted has no events. A tombstone throws `STREAM_DELETED`. */
   readStream(stream: string, options?: ReadStreamOptions): EventReader;
-  readAll(options?: ReadAllOptions): EventReader;
+  readAll(options?: ReadAllOptions): AllEventReader;
   /** The event with this id in this stream; duplicate commands find their first result with it. */
   findEvent(stream: string, eventId: string): Promise<RecordedEvent | undefined>;
 
@@ -179,6 +190,8 @@ export interface EventStore extends AsyncDisposable {
 
   /** The position of the last event visible to readers. */
   head(): Promise<Position>;
+  /** The position of the last event recorded before this time, as precise as the clocks of the appending processes. */
+  positionBefore(atMs: number): Promise<Position>;
 
   /** Permanently removes events hidden by retention. */
   scavenge(options?: {

@@ -117,3 +117,9 @@ export function versionConflict(
     { details: { stream, expected, actual } },
   );
 }
+
+export function streamDeleted(stream: string): MillraceError {
+  return new MillraceError('STREAM_DELETED', `stream '${stream}' was deleted`, {
+    details: { stream },
+  });
+}

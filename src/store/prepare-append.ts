@@ -13,7 +13,12 @@ import { seal, subjectForgotten, subjectHeader, subjectOf } from './erasure.ts';
 import { encodeMeta } from './event-meta.ts';
 import type { StreamAppend } from './event-store.ts';
 import type { SubjectKeys } from './erasure.ts';
-import type { RowToWrite, StreamWrite } from './store-engine.ts';
+import {
+  EngineTransaction,
+  type RowToWrite,
+  type StoreEngine,
+  type StreamWrite,
+} from './store-engine.ts';
 import {
   fromMetadataPayload,
   metadataType,
@@ -220,5 +225,25 @@ function metadataChange(
 function appendInvalid(stream: string, reason: string): MillraceError {
   return new MillraceError('APPEND_INVALID', `append to '${stream}': ${reason}`, {
     details: { stream, reason },
+  });
+}
+
+export function checkFollowing(
+  { capabilities }: StoreEngine,
+  appends: readonly StreamAppend[],
+): void {
+  if (capabilities.followingAppend === true) return;
+  if (appends.every(({ follows }) => follows === undefined)) return;
+  throw new MillraceError('NOT_SUPPORTED', 'this engine does not support the `follows` option', {
+    details: { capability: 'followingAppend' },
+  });
+}
+
+/** An append outside the given transaction would remain after its rollback. */
+export function checkTransaction({ capabilities }: StoreEngine, transaction: unknown): void {
+  if (capabilities.callerTransaction || transaction === undefined) return;
+  if (transaction instanceof EngineTransaction) return;
+  throw new MillraceError('NOT_SUPPORTED', 'this engine cannot append in a transaction', {
+    details: { capability: 'callerTransaction' },
   });
 }

@@ -1,6 +1,7 @@
 // Events as read from the store: the whole envelope with stream, revision and position.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { hasCode, MillraceError } from '../foundation/error.ts';
 import { subjectOf, unseal, type SubjectKeys } from './erasure.ts';
 import { addRest, readMeta } from './event-meta.ts';
 import { toPosition, type Position } from './position.ts';
@@ -12,6 +13,11 @@ export type RecordedEvent<Payload = unknown> = DomainEventEnvelope<Payload> & {
   readonly position: Position;
   /** When the event was stored, ISO 8601. */
   readonly recordedAt: string;
+  /**
+   * Why the stored event cannot be read; its payload is then null. Subscriptions and `findEvent` return such events,
+   * so that one of them does not stop a reader; other reads throw `STORE_CORRUPT`.
+   */
+  readonly unreadable?: string | undefined;
 };
 
 /** One row as engines store it: names as columns, the rest of the envelope as `meta`. */
@@ -52,12 +58,48 @@ export function toRecordedEvent(row: StoredRow): RecordedEvent {
   return addRest(event, list);
 }
 
+/** Like `decodeRows`, with a placeholder for each event that cannot be read. */
+export async function decodeReadable(
+  rows: readonly StoredRow[],
+  subjectKeys: SubjectKeys,
+): Promise<RecordedEvent[]> {
+  try {
+    return await decodeRows(rows, subjectKeys);
+  } catch (error) {
+    if (!hasCode(error, 'STORE_CORRUPT')) throw error;
+    const [row] = rows;
+    if (row !== undefined && rows.length === 1) return [placeholderOf(row, error.message)];
+  }
+  const events: RecordedEvent[] = [];
+  for (const row of rows) events.push(...(await decodeReadable([row], subjectKeys)));
+  return events;
+}
+
+function placeholderOf(row: StoredRow, unreadable: string): RecordedEvent {
+  const { type, eventId, stream, revision } = row;
+  const recordedAt = toIsoTime(row.recordedAtMs);
+  return {
+    type,
+    eventId,
+    occurredAt: recordedAt,
+    correlationId: eventId,
+    tenant: '',
+    aggregate: { bc: '', type: '', id: stream },
+    payload: null,
+    stream,
+    revision,
+    position: toPosition(row.sequence),
+    recordedAt,
+    unreadable,
+  };
+}
+
 /** Decrypts personal data; the keys of all data subjects in a page are loaded with one call. */
 export async function decodeRows(
   rows: readonly StoredRow[],
   subjectKeys: SubjectKeys,
 ): Promise<RecordedEvent[]> {
-  const events = rows.map(toRecordedEvent);
+  const events = rows.map(readRow);
   const subjects = new Set<string>();
   for (const event of events) {
     const subject = subjectOf(event);
@@ -71,6 +113,20 @@ export async function decodeRows(
     const payload = unseal(event.payload, { eventId: event.eventId, subject }, keys.get(subject));
     return { ...event, payload };
   });
+}
+
+/** The message of the parser is left out, because it quotes the payload. */
+function readRow(row: StoredRow): RecordedEvent {
+  try {
+    return toRecordedEvent(row);
+  } catch {
+    const { eventId, stream, revision } = row;
+    throw new MillraceError(
+      'STORE_CORRUPT',
+      `event ${eventId} (revision ${revision} of '${stream}') is not valid JSON`,
+      { details: { eventId, stream, revision } },
+    );
+  }
 }
 
 const dayMs = 86_400_000;

@@ -26,7 +26,14 @@ export interface StoreCapabilities {
   readonly exactTimes?: boolean | undefined;
   /** A live reader of a stream also gets events that retention hides before it reads them. Default: yes. */
   readonly everyLiveEvent?: boolean | undefined;
+  /** Recognizes every duplicate, also of an append by another process at the same time. Default: yes. */
+  readonly exactDuplicates?: boolean | undefined;
+  /** What the distance between two positions counts. Default: `events`. */
+  readonly positionUnit?: PositionUnit | undefined;
 }
+
+/** `bytes`: positions are offsets in a log, so the number of events between two of them is unknown. */
+export type PositionUnit = 'events' | 'bytes';
 
 export interface RowToWrite {
   readonly eventId: string;
@@ -122,8 +129,13 @@ export interface AllQuery extends PageBound {
   readonly direction: 'forwards' | 'backwards';
   /** Exclusive: rows above it forwards, rows below it backwards. */
   readonly after: number;
+  /** Backwards only: the row at `after` belongs to the page, too. */
+  readonly isInclusive?: boolean | undefined;
   readonly filter: RowFilter;
-  /** The caller waits with `whenMore` at the end, so the engine may omit rows that it reports there. */
+  /**
+   * Undefined: a bounded read. False: a subscription that catches up. True: a subscription that waits with `whenMore`
+   * at the end, so the engine may omit rows that it reports there.
+   */
   readonly isLive?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -132,6 +144,8 @@ export interface AllPage {
   readonly rows: readonly StoredRow[];
   /** All rows up to this sequence were checked: the next page starts here, even if no row matched. */
   readonly considered: number;
+  /** The number of checked rows, if sequences do not count rows. */
+  readonly scanned?: number | undefined;
   /** There were no further rows at the time of the read. */
   readonly end: boolean;
 }
@@ -159,6 +173,8 @@ export interface StoreEngine extends AsyncDisposable {
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
   /** The highest sequence below which no row can still appear. */
   head(): Promise<number>;
+  /** The sequence of the last row recorded before this time; only if rows cannot be found by bisecting sequences. */
+  positionBefore?(atMs: number): Promise<number>;
   /** Resolves when there may be rows above `after`, or after a timeout; rejects when aborted. */
   whenMore(after: number, signal: AbortSignal): Promise<void>;
   /** Removes events hidden by retention, stream by stream. */

@@ -4,14 +4,13 @@ import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError, hasCode } from '../foundation/error.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import {
-  startPosition,
-  toPosition,
-  toSequence,
   parsePosition,
+  positionDistance,
+  startPosition,
   type Position,
 } from '../store/position.ts';
+import type { PositionUnit } from '../store/store-engine.ts';
 import type { DeadLetter, DeadLetterFilter } from './dead-letter.ts';
-import { positionBefore } from './rules/position-before.ts';
 import type {
   SubscriptionRoles,
   SubscriptionState,
@@ -23,8 +22,10 @@ export interface SubscriptionLag {
   /** All events up to this position are processed. */
   readonly position: Position;
   readonly head: Position;
-  /** Distance to the head in events of any kind; 0 if no event after `position` matches. */
+  /** Distance to the head, in `unit`; 0 if no event after `position` matches. */
   readonly behind: number;
+  /** What `behind` counts: events of any kind, or bytes if the store cannot count events. */
+  readonly unit: PositionUnit;
   /** Age of the oldest unprocessed event; 0 if there is none. */
   readonly seconds: number;
 }
@@ -119,7 +120,7 @@ export function subscriptionAdmin(
     list: () => checkpoints.list(),
     pause: async (name) => checkExists(await checkpoints.setPaused(name, true), name),
     resume: async (name) => checkExists(await checkpoints.setPaused(name, false), name),
-    positionBefore: (atMs) => positionBefore(store, atMs),
+    positionBefore: (atMs) => store.positionBefore(atMs),
     async reset(name, { to = startPosition, by = 'unknown', evenIfRunning = false } = {}) {
       if (!evenIfRunning) await rejectIfRunning(name);
       checkExists(await checkpoints.reset(name, to, { by, atMs: clock.now() }), name);
@@ -135,19 +136,15 @@ export function subscriptionAdmin(
       return {
         position,
         head,
-        behind: next === undefined ? 0 : Math.max(0, toSequence(head) - toSequence(position)),
+        behind: next === undefined ? 0 : positionDistance(position, head),
+        unit: store.capabilities.positionUnit ?? 'events',
         seconds:
           next === undefined ? 0 : Math.max(0, clock.now() - Date.parse(next.recordedAt)) / 1_000,
       };
     },
     async lastPosition(upTo, filter) {
       const [last] = await store
-        .readAll({
-          direction: 'backwards',
-          limit: 1,
-          after: upTo === undefined ? undefined : toPosition(toSequence(upTo) + 1),
-          filter,
-        })
+        .readAll({ direction: 'backwards', limit: 1, upTo, filter })
         .toArray();
       return last?.position ?? startPosition;
     },

@@ -13,6 +13,7 @@ import type { ResolveTenant } from '../store/stream-owners.ts';
 import type { DeadLetter } from './dead-letter.ts';
 import { decideShards } from './rules/decide-shards.ts';
 import { slept } from '../foundation/async/slept.ts';
+import type { FailingShard, FailingShards } from './run/failing-shards.ts';
 import { createOwnedShards } from './run/owned-shards.ts';
 import { createProgressWaiters } from './run/progress-waiters.ts';
 import type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
@@ -40,6 +41,8 @@ export interface SubscriptionOptions extends TuningOptions {
    * dies before the call skips it; the metric `dead_letter_queue_size` still counts the dead letter.
    */
   readonly onAlert?: ((letter: DeadLetter) => void | Promise<void>) | undefined;
+  /** Lists the failing shards of all subscriptions of a process. */
+  readonly failing?: FailingShards | undefined;
 }
 
 export interface SubscriptionStatus {
@@ -48,6 +51,8 @@ export interface SubscriptionStatus {
   readonly paused: boolean;
   /** The shards that this process owns. */
   readonly shards: readonly ShardStatus[];
+  /** The shards that end again and again in this process. */
+  readonly failing: readonly FailingShard[];
 }
 
 export interface SubscriptionRunner extends Lifecycle {
@@ -128,6 +133,7 @@ export function createSubscriptionRunner<Transaction>(
   let steps = 0;
   let sweepAtMs = 0;
   let sleeping = new AbortController();
+  let stopReports: (() => void) | undefined;
   let managing: { readonly done: Promise<void>; readonly end: AbortController } | undefined;
 
   const owned = createOwnedShards({
@@ -296,10 +302,12 @@ export function createSubscriptionRunner<Transaction>(
       );
     }
     const end = new AbortController();
+    stopReports = options.failing?.add(() => owned.failing());
     managing = { end, done: manage(end.signal) };
   }
 
   async function stop(): Promise<void> {
+    stopReports?.();
     managing?.end.abort();
     await owned.release(owned.shards);
     await managing?.done;
@@ -342,7 +350,7 @@ export function createSubscriptionRunner<Transaction>(
     createLifecycle({ start, stop }),
     {
       get status() {
-        return { name, worker, paused, shards: owned.statuses() };
+        return { name, worker, paused, shards: owned.statuses(), failing: owned.failing() };
       },
       async whenCaughtUp(signal) {
         const last = await admin.lastPosition(undefined, subscription.filter);

@@ -24,6 +24,8 @@ export const kurrentCapabilities: StoreCapabilities = {
   scavenge: false,
   exactTimes: false,
   everyLiveEvent: false,
+  exactDuplicates: false,
+  positionUnit: 'bytes',
 };
 
 export interface AdapterFixture extends StoreFixture, AsyncDisposable {}

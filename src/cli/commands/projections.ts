@@ -37,9 +37,11 @@ const status = defineCommand({
     const { projectionStatus } = await import('../../projections/switch-projection.ts');
     const all = await projectionStatus(db);
     const lines = all.map((each) => {
-      const { family, version, projection, active, behind, paused, deadLetters } = each;
+      const { family, version, projection, active, behind, unit, paused, deadLetters } = each;
       const notes = [
-        behind === undefined ? 'never started' : `${counted(behind, 'event')} behind`,
+        behind === undefined
+          ? 'never started'
+          : `${counted(behind, unit === 'bytes' ? 'byte' : 'event')} behind`,
         ...(paused ? ['paused'] : []),
         ...(deadLetters > 0 ? [paint.yellow(counted(deadLetters, 'dead letter'))] : []),
       ];

@@ -18,7 +18,7 @@ import {
 } from '../command.ts';
 import { checkConfirmed, flag, jsonOption, option } from '../options.ts';
 import { openExistingRoles, storeOption } from '../stores.ts';
-import { grouped, textTable } from '../terminal/text.ts';
+import { counted, grouped, textTable } from '../terminal/text.ts';
 
 const oneSubscription = 'subscription, such as sub:core-lookup:currency-projection:v1';
 
@@ -66,10 +66,10 @@ const lag = defineCommand({
     const items = await Promise.all(
       names.map(async (subscription) => ({ subscription, ...(await admin.lag(subscription)) })),
     );
-    const cells = items.map(({ subscription, position, behind, seconds }) => [
+    const cells = items.map(({ subscription, position, behind, unit, seconds }) => [
       subscription,
       position,
-      grouped(behind),
+      counted(behind, unit === 'bytes' ? 'byte' : 'event'),
       `${seconds.toFixed(1)} s`,
     ]);
     const titles = ['subscription', 'position', 'behind', 'lag'];

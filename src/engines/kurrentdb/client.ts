@@ -6,40 +6,42 @@ import type {
   KurrentDBClient,
   RecordedEvent,
 } from '@kurrent/kurrentdb-client';
-import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
+import { invalid, parseKurrentdbUrl } from './url.ts';
 
 export type Client = KurrentDBClient;
 export type ClientEvent = EventData;
 export type ClientRecord = RecordedEvent;
 export type ClientSubscription = AllStreamSubscription;
 
-/** Private members of the client: only they report the server's methods and close the channel. */
+/** Private members of the client: only they report the server's methods, close the channel and name a user for reads. */
 interface ClientInside {
   readonly capabilities: Promise<{
     readonly serverVersion: string;
     supports(method: { readonly path: string }): boolean;
   }>;
   getChannel(): Promise<{ close(): void }>;
+  resolveBridgeCredentials: (perCall: unknown) => Promise<unknown>;
 }
 
 /** Returns a function that opens a client. */
 export async function loadClient(url: string): Promise<() => Client> {
+  const { connection, credentials } = parseKurrentdbUrl(url);
   const { KurrentDBClient: Driver } = await loadDriver(
     '@kurrent/kurrentdb-client',
     () => import('@kurrent/kurrentdb-client'),
   );
   return () => {
     try {
-      return Driver.connectionString(url);
+      const client = Driver.connectionString(connection);
+      if (credentials !== undefined) {
+        inside(client).resolveBridgeCredentials = async (perCall) => perCall ?? credentials;
+      }
+      return client;
     } catch (error) {
-      // The client's message quotes the URL, which may contain a password.
-      const reason = error instanceof Error ? error.name : typeof error;
-      throw new MillraceError(
-        'CONFIG_INVALID',
-        'invalid KurrentDB URL: use kurrentdb://user:password@host:2113?tls=true',
-        { details: { reason } },
-      );
+      // The client's message may quote the URL. The errors of its options have the class Error and quote none.
+      const isPlain = error instanceof Error && error.constructor === Error;
+      throw invalid(isPlain ? error.message : 'its hosts or parameters are wrong');
     }
   };
 }

@@ -111,6 +111,8 @@ async function* deliveries(
       const [recorded] =
         read !== undefined && isWanted(filter, read) ? await parts.decode([read.row]) : [];
       if (recorded === undefined) await subscription.ack(delivered);
+      else if (recorded.unreadable !== undefined)
+        await subscription.nack('park', recorded.unreadable, delivered);
       else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
     }
   } finally {

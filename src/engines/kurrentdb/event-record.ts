@@ -9,8 +9,6 @@ import type { RowToWrite } from '../../store/store-engine.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 
 export interface RecordOptions {
-  /** Identifies the append that wrote the event. */
-  readonly mark?: string | undefined;
   /** Multi-stream append accepts only strings as metadata values. */
   readonly textsOnly?: boolean;
   /** Replaces the payload of the row. */
@@ -27,7 +25,7 @@ export function toClientEvent(
   row: RowToWrite,
   options: RecordOptions = {},
 ): ClientEvent {
-  const { mark, textsOnly = false } = options;
+  const { textsOnly = false } = options;
   const id = eventUuid(row.eventId);
   const envelope: Record<string, unknown> = { ...decodeMeta(stream, row.meta) };
   const eventId = id === row.eventId ? undefined : row.eventId;
@@ -40,10 +38,10 @@ export function toClientEvent(
         tenant: envelope['tenant'],
         aggregate: envelope['aggregate'],
         user: envelope['user'],
-        headers: addMark(envelope['headers'], mark),
+        headers: envelope['headers'],
         eventId,
       }
-    : { [wholeKey]: row.meta, headers: addMark(undefined, mark), eventId };
+    : { [wholeKey]: row.meta, eventId };
   return {
     id,
     type: row.type,
@@ -56,40 +54,46 @@ export function toClientEvent(
 export interface ReadRecord {
   readonly row: StoredRow;
   readonly tenant: string;
-  /** The mark of the append; only the last event of every append has it. */
-  readonly mark: string | undefined;
 }
 
 export function fromClientRecord(record: ClientRecord): ReadRecord {
   const metadata = membersOf(record.metadata) ?? bytesMember(record.metadata);
-  const { mark, headers } = takeMark(parsed(metadata['headers']));
-  const envelope = envelopeOf(record, metadata, headers);
+  const envelope = envelopeOf(record, metadata);
   const { eventId } = metadata;
   const isOurs = typeof eventId === 'string' && eventUuid(eventId) === record.id;
   return {
     tenant: typeof envelope['tenant'] === 'string' ? envelope['tenant'] : '',
-    mark,
     row: {
-      sequence: Number(record.position?.commit ?? 0n),
+      sequence: sequenceOf(record),
       stream: record.streamId,
       revision: Number(record.revision),
       eventId: isOurs ? eventId : record.id,
       type: record.type,
-      recordedAtMs: record.created.getTime(),
+      recordedAtMs: wholeSeconds(record.created),
       payload: payloadOf(record),
       meta: JSON.stringify(envelope),
     },
   };
 }
 
+/** The server's position has two numbers. The events of an old explicit transaction differ only in the second one. */
+export function sequenceOf({ position }: ClientRecord): number {
+  return Number(position?.commit ?? 0n);
+}
+
+/** The client's bridge returns seconds, its subscriptions return milliseconds: every path must give the same time. */
+function wholeSeconds(created: Date): number {
+  return Math.floor(created.getTime() / 1_000) * 1_000;
+}
+
 /** An event that Millrace did not write gets a derived envelope, with its metadata as headers. */
 function envelopeOf(
   record: ClientRecord,
   metadata: Readonly<Record<string, unknown>>,
-  headers: unknown,
 ): Record<string, unknown> {
-  const { $correlationId, $causationId, [wholeKey]: whole, ...rest } = metadata;
-  if (typeof whole === 'string') return JSON.parse(whole) as Record<string, unknown>;
+  const whole = parsed(metadata[wholeKey]);
+  if (membersOf(whole) !== undefined || isMetaList(whole)) return whole as Record<string, unknown>;
+  const { $correlationId, $causationId, ...rest } = metadata;
   if (typeof rest['occurredAt'] === 'string' && typeof rest['tenant'] === 'string') {
     return {
       occurredAt: rest['occurredAt'],
@@ -99,7 +103,7 @@ function envelopeOf(
       tenant: rest['tenant'],
       aggregate: parsed(rest['aggregate']),
       user: parsed(rest['user']),
-      headers,
+      headers: withoutMark(parsed(rest['headers'])),
     };
   }
   return {
@@ -110,6 +114,11 @@ function envelopeOf(
     aggregate: { bc: '', type: '', id: record.streamId },
     ...(Object.keys(rest).length === 0 ? {} : { headers: rest }),
   };
+}
+
+/** Other clients can write anything under the key of a whole envelope. */
+function isMetaList(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === 'string' && typeof value[1] === 'string';
 }
 
 /** Binary data reads as `{ "$bytes": "<base64>" }`. */
@@ -170,28 +179,13 @@ export function eventUuid(eventId: string): string {
   return uuid.test(lower) ? lower : idFromKey(eventId);
 }
 
-/**
- * The server does not report whether an append was a duplicate. So the last event of every append carries a mark of
- * this attempt in a header, which readers remove. Another mark at the reported position means a duplicate.
- */
+/** Earlier versions added a mark of the append to the headers, with this suffix if the event had headers. */
 const markHeader = '$append';
-/** The suffix of the mark if the event had headers, even an empty object. */
 const hadHeaders = '+';
 
-function addMark(headers: unknown, mark: string | undefined): unknown {
-  if (mark === undefined) return headers;
-  if (headers === undefined) return { [markHeader]: mark };
-  return { ...(headers as Record<string, unknown>), [markHeader]: `${mark}${hadHeaders}` };
-}
-
-function takeMark(headers: unknown): {
-  readonly headers: unknown;
-  readonly mark: string | undefined;
-} {
-  const isObject = typeof headers === 'object' && headers !== null;
-  if (!isObject || !(markHeader in headers)) return { headers, mark: undefined };
-  const { [markHeader]: mark, ...rest } = headers as Record<string, unknown>;
-  if (typeof mark !== 'string') return { headers, mark: undefined };
-  const had = mark.endsWith(hadHeaders);
-  return { mark: had ? mark.slice(0, -hadHeaders.length) : mark, headers: had ? rest : undefined };
+function withoutMark(headers: unknown): unknown {
+  const mark = membersOf(headers)?.[markHeader];
+  if (typeof mark !== 'string') return headers;
+  const { [markHeader]: _mark, ...rest } = headers as Record<string, unknown>;
+  return mark.endsWith(hadHeaders) ? rest : undefined;
 }

@@ -1,22 +1,22 @@
 // The event store in KurrentDB (EventStoreDB), through its official client.
 
 import { withinTime } from '../../foundation/async/within-time.ts';
-import { systemClock } from '../../foundation/clock.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
-import { decodeRows } from '../../store/recorded-event.ts';
+import { decodeReadable } from '../../store/recorded-event.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { SubjectKeys } from '../../store/erasure.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
 import { consumeGroup, type ConsumeOptions, type Delivery } from './competing-consumers.ts';
 import { hasMultiStreamAppend, type Client } from './client.ts';
-import { connectKurrentdb } from './connection.ts';
-import { storeClosed } from './errors.ts';
+import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
+import { isAccessDenied, isStarting, isTransient, storeClosed } from './errors.ts';
 import { createKurrentdbAppender } from './appender.ts';
 import { createKurrentdbKeys } from './subject-keys.ts';
-import { createKurrentdbListener } from './listener.ts';
-import { createKurrentdbReader } from './reader.ts';
+import { createKurrentdbTail } from './live-tail.ts';
+import { createKurrentdbReader, type KurrentdbReader } from './reader.ts';
 
 export interface KurrentOptions extends EventStoreOptions {
   /**
@@ -34,6 +34,8 @@ export interface KurrentdbEventStore extends EventStore {
 }
 
 const openMsMax = 5_000;
+/** A server that starts rejects requests for some seconds. */
+const starting = { waitMs: 250, attemptsMax: 120 } as const;
 
 export async function kurrentdbEventStore(
   target: string | Client,
@@ -50,25 +52,21 @@ export async function kurrentdbEventStore(
     observer.log?.warn({ err }, 'connection lost, reconnecting');
 
   const connection = await connectKurrentdb(target, onFailure);
+  const reader = createKurrentdbReader(connection, { names, clock });
   let multiStreamAppend: boolean;
   try {
-    // The client has no limit for a server that accepts the connection and does not respond.
-    const late = (): never => {
-      throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
-    };
-    const opening = connection.request(hasMultiStreamAppend);
-    multiStreamAppend = await withinTime(opening, { ms: openMsMax, late });
+    multiStreamAppend = await whenReady(() => opened(connection, reader), clock);
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
   }
-  const listener = createKurrentdbListener(connection, { pollIntervalMs, onFailure });
-  const reader = createKurrentdbReader(connection, { names, seen: () => listener.seen() });
-  const write = createKurrentdbAppender({
-    connection,
-    reader,
-    onAppended: () => listener.wakeAll(),
+  const tail = createKurrentdbTail(connection, {
+    readAfter: (after) => reader.readAfter(after),
+    pollIntervalMs,
+    onFailure,
   });
+  const onAppended = (): void => tail.notify();
+  const write = createKurrentdbAppender({ connection, reader, onAppended });
   const subjectKeys = keys ?? createKurrentdbKeys(connection);
 
   const engine: StoreEngine = {
@@ -82,14 +80,17 @@ export async function kurrentdbEventStore(
       exactTimes: false,
       // The server hides events from reads of the stream as soon as retention covers them.
       everyLiveEvent: false,
+      exactDuplicates: false,
+      positionUnit: 'bytes',
     },
     write,
     readStream: (query) => reader.readStream(query),
-    readAll: (query) => reader.readAll(query),
+    readAll: async (query) => tail.read(query) ?? reader.readAll(query),
     findEvent: (stream, eventId) => reader.findEvent(stream, eventId),
     streamState: (stream) => reader.streamState(stream),
-    head: async () => Math.max(await reader.head(), listener.seen() ?? 0),
-    whenMore: (after, signal) => listener.whenMore(after, signal),
+    head: () => reader.head(),
+    positionBefore: (atMs) => reader.positionBefore(atMs),
+    whenMore: (after, signal) => tail.whenMore(after, signal),
     async scavenge() {
       throw new MillraceError(
         'NOT_SUPPORTED',
@@ -99,7 +100,7 @@ export async function kurrentdbEventStore(
     },
     subjectKeys,
     async [Symbol.asyncDispose]() {
-      await listener[Symbol.asyncDispose]();
+      await tail[Symbol.asyncDispose]();
       await connection[Symbol.asyncDispose]();
     },
   };
@@ -107,8 +108,49 @@ export async function kurrentdbEventStore(
   return Object.assign(store, {
     async *consume(consumeOptions: ConsumeOptions) {
       if (connection.isClosed) throw storeClosed();
-      const decode = (rows: Parameters<typeof decodeRows>[0]) => decodeRows(rows, subjectKeys);
+      const decode = (rows: Parameters<typeof decodeReadable>[0]) =>
+        decodeReadable(rows, subjectKeys);
       yield* consumeGroup({ connection, decode, names, clock, onFailure }, consumeOptions);
     },
   });
+}
+
+/** Returns whether the server supports multi-stream append. */
+async function opened(connection: KurrentdbConnection, reader: KurrentdbReader): Promise<boolean> {
+  // The client has no limit for a server that accepts the connection and does not respond.
+  const late = (): never => {
+    throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
+  };
+  const features = connection.request(hasMultiStreamAppend);
+  const isSupported = await withinTime(features, { ms: openMsMax, late });
+  try {
+    // Appends compare their positions with this one.
+    await withinTime(reader.head(), { ms: openMsMax, late });
+  } catch (error) {
+    if (isStarting(error)) throw error;
+    // Otherwise the first read reports the outage.
+    if (!isTransient(error)) await checkUser(reader, error);
+  }
+  return isSupported;
+}
+
+/** A user who may only append to some streams cannot read all events; a wrong password fails here. */
+async function checkUser(reader: KurrentdbReader, refusal: unknown): Promise<void> {
+  if (!isAccessDenied(refusal)) throw refusal;
+  try {
+    await reader.hiddenRevision('millrace.probe');
+  } catch (error) {
+    if (!isAccessDenied(error)) throw error;
+  }
+}
+
+async function whenReady<Result>(open: () => Promise<Result>, clock: Clock): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isStarting(error) || attempt === starting.attemptsMax) throw error;
+      await clock.sleep(starting.waitMs);
+    }
+  }
 }

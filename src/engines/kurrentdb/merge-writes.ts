@@ -4,7 +4,7 @@
 import type { ExpectedRevision, StreamState } from '../../store/expected-revision.ts';
 import type { RowToWrite, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 
-interface MergedWrite {
+export interface MergedWrite {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly rows: readonly RowToWrite[];

@@ -3,6 +3,7 @@
 
 import { matchesRow, type EventFilter } from '../../store/event-filter.ts';
 import type { RowFilter } from '../../store/store-engine.ts';
+import type { ClientRecord } from './client.ts';
 import type { ReadRecord } from './event-record.ts';
 import { isKeyStream } from '../../store/erasure.ts';
 
@@ -38,6 +39,12 @@ export function pushDown(filter: RowFilter, names: 'strict' | 'open'): PushedDow
 /** Whether an event matches the whole filter; the keys of data subjects never do. */
 export function isWanted(filter: RowFilter, { row, tenant }: ReadRecord): boolean {
   return !isKeyStream(row.stream) && matchesRow(filter, row, tenant);
+}
+
+/** Whether an event may match, by its names: most events are rejected without being decoded. */
+export function mayMatch(filter: RowFilter, { streamId, type }: ClientRecord): boolean {
+  const row = { stream: streamId, type };
+  return !isKeyStream(streamId) && matchesRow({ ...filter, tenant: undefined }, row, '');
 }
 
 function byStream(

@@ -1,48 +1,80 @@
 // Reads pages of a stream and of all events, single events by id, and stream states.
 
+import type { Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
-import { createPageMeter, pageLimits, type PageBound } from '../../store/page-bound.ts';
+import { createPageMeter, pageLimits } from '../../store/page-bound.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
 import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
-import { eventUuid, fromClientRecord, toClientEvent, type ReadRecord } from './event-record.ts';
-import type { Client, ClientRecord, ClientSubscription } from './client.ts';
+import {
+  eventUuid,
+  fromClientRecord,
+  sequenceOf,
+  toClientEvent,
+  type ReadRecord,
+} from './event-record.ts';
+import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { actualRevisionOf, isKind, unavailable } from './errors.ts';
-import { isWanted, pushDown, type ServerFilter } from './push-down.ts';
+import { isWanted, mayMatch, pushDown, type ServerFilter } from './push-down.ts';
+import { createPageCollector, toAllPage, type RecordsPage } from './records-page.ts';
 
 export interface ReaderOptions {
   readonly names: 'strict' | 'open';
-  /** The position up to which the listener has seen all events; undefined without a listener. */
-  readonly seen: () => number | undefined;
+  readonly clock: Clock;
 }
 
 export interface KurrentdbReader {
+  /** The highest position that was read. */
+  readonly highest: number;
   readStream(query: StreamQuery): Promise<StreamPage>;
+  /** A page of a subscription considers all events; other pages are filtered by the server. */
   readAll(query: AllQuery): Promise<AllPage>;
+  /** All events after a position. */
+  readAfter(after: number): Promise<RecordsPage>;
   findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
+  /** The events with these ids among the newest events of a stream; undefined unless all are found. */
+  findRecent(stream: string, search: RecentSearch): Promise<readonly StoredRow[] | undefined>;
   head(): Promise<number>;
+  positionBefore(atMs: number): Promise<number>;
   streamState(stream: string): Promise<StreamState | undefined>;
+  /** The revision of the last visible event. */
+  lastRevision(stream: string): Promise<number | undefined>;
+  /** The last revision of a stream that cannot be read. */
+  hiddenRevision(stream: string): Promise<number | 'tombstone'>;
   /** Reads at most `count` visible records. */
   recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
-  /** Reads the event at exactly this position, even if retention hides it. */
-  eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined>;
 }
 
-/** The smallest page if the server evaluates only a part of the filter. */
-const pageMin = 500;
-/** At more than this distance from the head, a filtered read scans in stages. */
-const scanFrom = 5_000;
+export interface RecentSearch {
+  readonly eventIds: readonly string[];
+  /** Events up to this revision are not searched. */
+  readonly after: number;
+}
+
+/** The records that one read requests from the server. */
+const readMax = 500;
 /** The page size of a search for one event. */
 const searchPage = 1_000;
+/** The events that a search among the newest ones reads at most. */
+const recentMax = 10_000;
+/** How long a read waits for a node that is behind a position that the store has given out. */
+const lagging = { waitMs: 50, attemptsMax: 100 } as const;
 
 const tombstone: StreamState = { revision: -1, truncateBefore: 0, tombstoned: true };
 
 export function createKurrentdbReader(
   connection: KurrentdbConnection,
-  { names, seen }: ReaderOptions,
+  { names, clock }: ReaderOptions,
 ): KurrentdbReader {
+  let highest = 0;
+  const saw = (sequence: number): number => {
+    if (sequence > highest) highest = sequence;
+    return sequence;
+  };
+
   async function readStream(query: StreamQuery): Promise<StreamPage> {
     const read = await recordsOfStream(query);
     if (read === 'tombstone') return { state: tombstone, rows: [], end: true };
@@ -51,7 +83,7 @@ export function createKurrentdbReader(
 
   async function recordsOfStream(
     query: Omit<StreamQuery, 'nowMs'> & { readonly requiresLeader?: boolean },
-  ): Promise<{ readonly records: readonly ReadRecord[]; readonly end: boolean } | 'tombstone'> {
+  ): Promise<StreamRecords> {
     const { stream, direction, from, limit, requiresLeader = false, signal } = query;
     const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
     try {
@@ -61,6 +93,7 @@ export function createKurrentdbReader(
         const options = { direction, fromRevision, maxCount: limit, requiresLeader } as const;
         for await (const record of recordsOf(client.readStream(stream, options))) {
           const read = fromClientRecord(record);
+          saw(read.row.sequence);
           records.push(read);
           if (isLast(read.row)) return { records, end: false };
         }
@@ -86,69 +119,73 @@ export function createKurrentdbReader(
   }
 
   async function readAll(query: AllQuery): Promise<AllPage> {
-    const { direction, after, limit, filter, signal } = query;
-    const forwards = direction === 'forwards';
-    if (!forwards && after === 0) return { rows: [], considered: 0, end: true };
-    const { server, isExact } = pushDown(filter, names);
-    // Read one event more than the limit: a forward read starts at the last event that was read.
-    const maxCount = isExact ? limit + 1 : Math.max(limit + 1, pageMin);
-    // Query the position before the page: an event in between is found later, never skipped.
-    const floor = forwards ? (seen() ?? (await head())) : 0;
-    if (server !== undefined && !isExact && floor - after > scanFrom) {
-      const scanned = await scan({ ...query, server, floor });
-      if (scanned !== undefined) return scanned;
-    }
+    const { direction, after, filter, isInclusive = false, signal } = query;
+    if (direction === 'backwards' && after === 0) return { rows: [], considered: 0, end: true };
+    // The server answers a filtered read late if few events match, and does not say how far it came. A subscription
+    // needs to know that, so it considers every event itself.
+    const pushed = query.isLive === undefined ? pushDown(filter, names) : undefined;
     return connection.request(async (client) => {
-      const rows: StoredRow[] = [];
-      // One event more than the limit tells whether there is another page.
-      const isFull = createPageMeter({ ...query, limit: limit + 1 });
-      let scanned = 0;
-      let considered = after;
-      for await (const record of allRecords(client, {
-        direction,
-        fromPosition: positionOf(after, direction),
-        maxCount,
-        ...(server === undefined ? {} : { filter: server }),
-      })) {
-        scanned += 1;
-        const read = fromClientRecord(record);
-        const { sequence } = read.row;
-        if (forwards ? sequence <= after : sequence >= after) continue;
-        if (!isWanted(filter, read)) {
-          considered = sequence;
-          continue;
-        }
-        // The read returned one event more than the limit, so there is another page.
-        if (rows.length === limit) {
-          return { rows, considered: rows.at(-1)?.sequence ?? after, end: false };
-        }
-        rows.push(read.row);
-        considered = sequence;
-        if (isFull(read.row)) return { rows, considered, end: false };
+      const at = isInclusive ? await recordAt(client, after, signal) : undefined;
+      if (at !== undefined && isWanted(filter, at)) {
+        return { rows: [at.row], considered: after, end: false };
       }
-      const end = scanned < maxCount;
-      return { rows, considered: end && forwards ? Math.max(considered, floor) : considered, end };
+      return toAllPage(await readRecords(client, { ...query, ...pushed }));
     }, signal);
   }
 
-  /** Returns undefined if the server does not report its progress. */
-  async function scan(
-    query: AllQuery & { readonly server: ServerFilter; readonly floor: number },
-  ): Promise<AllPage | undefined> {
-    const { after, filter, server, floor, signal } = query;
-    const fromPosition = positionOf(after, 'forwards');
-    const { records, stop } = await connection.request(
-      (client) => scanAll(client, { ...query, fromPosition, filter: server }),
-      signal,
+  function readAfter(after: number): Promise<RecordsPage> {
+    const bound = { limit: readMax, bytesMax: pageLimits.bytesDefault };
+    return connection.request((client) =>
+      readRecords(client, { direction: 'forwards', after, ...bound }),
     );
-    const read = records.map(fromClientRecord);
-    const last = read.at(-1)?.row.sequence ?? after;
-    if (stop === 'silent' && last === after) return undefined;
-    const rows = read.filter((record) => isWanted(filter, record)).map(({ row }) => row);
-    if (stop === 'caughtUp') return { rows, considered: Math.max(last, floor), end: true };
-    // Events after the checkpoint may have arrived with it.
-    const considered = typeof stop === 'object' ? Math.max(last, stop.considered) : last;
-    return { rows, considered, end: false };
+  }
+
+  /** Reads one page. Its position is that of a record which this read returned. */
+  async function readRecords(client: Client, query: RecordsQuery): Promise<RecordsPage> {
+    const { direction, after, limit, filter, server, isExact = false } = query;
+    const { maxCount = Math.max(limit + 1, isExact ? 0 : readMax) } = query;
+    const page = createPageCollector(query);
+    let read = 0;
+    let isWithinTransaction = false;
+    for await (const record of allRecords(client, {
+      direction,
+      fromPosition: positionOf(after, direction),
+      maxCount,
+      ...(server === undefined ? {} : { filter: server }),
+    })) {
+      read += 1;
+      const sequence = saw(sequenceOf(record));
+      // A forward read starts with the record at its position, if that still exists.
+      if (direction === 'forwards' ? sequence <= after : sequence >= after) continue;
+      isWithinTransaction = record.position?.prepare !== record.position?.commit;
+      const isAdded =
+        filter === undefined || mayMatch(filter, record)
+          ? page.add(fromClientRecord(record))
+          : page.pass(sequence);
+      if (!isAdded) return page.full();
+    }
+    if (read < maxCount) return page.whole();
+    if (!isWithinTransaction) return page.full();
+    const before = page.withoutLast();
+    if (before.considered !== after) return before;
+    return readRecords(client, { ...query, maxCount: maxCount * 2 });
+  }
+
+  /** The record at a position. Waits for a node of the cluster that has not received it yet. */
+  async function recordAt(
+    client: Client,
+    sequence: number,
+    signal: AbortSignal | undefined,
+  ): Promise<ReadRecord | undefined> {
+    for (let attempt = 1; attempt <= lagging.attemptsMax; attempt += 1) {
+      const fromPosition = positionOf(sequence, 'forwards');
+      const at = { direction: 'forwards', fromPosition, maxCount: 1 } as const;
+      for await (const record of allRecords(client, at)) {
+        return sequenceOf(record) === sequence ? fromClientRecord(record) : undefined;
+      }
+      await clock.sleep(lagging.waitMs, signal);
+    }
+    throw new MillraceError('STORE_UNAVAILABLE', 'the server is behind a known position');
   }
 
   async function head(): Promise<number> {
@@ -158,24 +195,55 @@ export function createKurrentdbReader(
         fromPosition: 'end',
         maxCount: 1,
       })) {
-        return fromClientRecord(record).row.sequence;
+        return saw(sequenceOf(record));
       }
       return 0;
     });
   }
 
-  async function eventAt(sequence: number, signal?: AbortSignal): Promise<ReadRecord | undefined> {
+  /** Reads backwards: positions cannot be bisected, because only those of records can be read. */
+  async function positionBefore(atMs: number): Promise<number> {
     return connection.request(async (client) => {
-      const fromPosition = positionOf(sequence, 'forwards');
-      // A follower may not have the event yet.
-      const requiresLeader = true;
-      const at = { direction: 'forwards', fromPosition, maxCount: 1, requiresLeader } as const;
-      for await (const record of allRecords(client, at)) {
-        const read = fromClientRecord(record);
-        return read.row.sequence === sequence ? read : undefined;
+      for await (const record of allRecords(client, {
+        direction: 'backwards',
+        fromPosition: 'end',
+        maxCount: Number.MAX_SAFE_INTEGER,
+      })) {
+        if (fromClientRecord(record).row.recordedAtMs < atMs) return sequenceOf(record);
       }
-      return undefined;
-    }, signal);
+      return 0;
+    });
+  }
+
+  async function findRecent(
+    stream: string,
+    { eventIds, after }: RecentSearch,
+  ): Promise<readonly StoredRow[] | undefined> {
+    const found = new Map<string, StoredRow>();
+    const ids = eventIds.map(eventUuid);
+    let from = Number.MAX_SAFE_INTEGER;
+    for (let searched = 0; searched < recentMax; searched += searchPage) {
+      const query = { stream, direction: 'backwards', from, limit: searchPage } as const;
+      const page = await newestOf({ ...query, bytesMax: pageLimits.bytesDefault });
+      if (page === 'tombstone') return undefined;
+      for (const { row } of page.records) found.set(eventUuid(row.eventId), row);
+      const rows = ids.flatMap((id) => found.get(id) ?? []);
+      if (rows.length === ids.length) return rows;
+      const last = page.records.at(-1)?.row.revision ?? 0;
+      if (page.end || last <= after + 1) return undefined;
+      from = last - 1;
+    }
+    return undefined;
+  }
+
+  /** Asks the leader; a follower that must be read may lack the newest events. */
+  async function newestOf(query: Omit<StreamQuery, 'nowMs'>): Promise<StreamRecords> {
+    try {
+      return await recordsOfStream({ ...query, requiresLeader: true });
+    } catch (error) {
+      if (!isKind((error as Error).cause, 'not-leader')) throw error;
+      return recordsOfStream(query);
+    }
   }
 
   /** Searches the stream backwards, then all events, because the server has no index of ids. */
@@ -247,6 +315,12 @@ export function createKurrentdbReader(
     };
   }
 
+  async function lastRevision(stream: string): Promise<number | undefined> {
+    const from = Number.MAX_SAFE_INTEGER;
+    const latest = { from, limit: 1, bytesMax: 1, nowMs: 0 };
+    return (await readStream({ ...latest, stream, direction: 'backwards' })).rows[0]?.revision;
+  }
+
   async function firstRevision(stream: string, fallback: number): Promise<number> {
     const first = {
       stream,
@@ -279,71 +353,34 @@ export function createKurrentdbReader(
     return -1;
   }
 
-  return { readStream, readAll, findEvent, head, streamState, recordsFrom, eventAt };
-}
-
-interface ScanOptions extends PageBound {
-  readonly fromPosition: 'start' | 'end' | { readonly commit: bigint; readonly prepare: bigint };
-  readonly filter: ServerFilter;
-}
-
-interface Scanned {
-  readonly records: readonly ClientRecord[];
-  /**
-   * Why the scan stopped: at the limit, at a checkpoint, at the head, or because the server sent nothing. In the last
-   * case, the caller uses a read instead.
-   */
-  readonly stop: 'limit' | { readonly considered: number } | 'caughtUp' | 'silent';
-}
-
-/** The number of scanned events between two checkpoints. */
-const checkpointEvents = { maxSearchWindow: 500, checkpointInterval: 10 } as const;
-
-/** Servers before 23.10 do not report that the subscription has caught up. */
-const silenceMsMax = 5_000;
-
-/**
- * Scans many events with a filter that rarely matches. A read responds only when it has found enough events, which may
- * take long. A subscription reports its progress, so a scan can continue where it stopped.
- */
-async function scanAll(client: Client, options: ScanOptions): Promise<Scanned> {
-  const { fromPosition, filter } = options;
-  const records: ClientRecord[] = [];
-  const isLast = createPageMeter(options);
-  let isFull = false;
-  const stopped = Promise.withResolvers<Scanned['stop']>();
-  const opened: ClientSubscription = client.subscribeToAll({
-    fromPosition,
-    filter: {
-      ...filter,
-      ...checkpointEvents,
-      checkpointReached: (_of, { commit }) => stopped.resolve({ considered: Number(commit) }),
+  return {
+    get highest() {
+      return highest;
     },
-  });
-  const timer = setTimeout(() => stopped.resolve('silent'), silenceMsMax);
-  opened.on('data', ({ event }) => {
-    if (event === undefined || isFull) return;
-    records.push(event);
-    timer.refresh();
-    isFull = isLast(fromClientRecord(event).row);
-    if (isFull) stopped.resolve('limit');
-  });
-  opened.on('caughtUp', () => stopped.resolve('caughtUp'));
-  opened.on('error', (error) => stopped.reject(error));
-  try {
-    const stop = await stopped.promise;
-    // Events received before the stop may still be buffered in the Readable.
-    while (!isFull && opened.readableLength > 0) {
-      await new Promise<void>((resolve) => {
-        setImmediate(resolve);
-      });
-    }
-    return { records, stop: isFull ? 'limit' : stop };
-  } finally {
-    clearTimeout(timer);
-    await opened.unsubscribe();
-  }
+    readStream,
+    readAll,
+    readAfter,
+    findEvent,
+    findRecent,
+    head,
+    positionBefore,
+    streamState,
+    lastRevision,
+    hiddenRevision,
+    recordsFrom,
+  };
 }
+
+interface RecordsQuery extends Pick<AllQuery, 'direction' | 'after' | 'limit' | 'bytesMax'> {
+  readonly filter?: AllQuery['filter'] | undefined;
+  readonly server?: ServerFilter | undefined;
+  readonly isExact?: boolean | undefined;
+  readonly maxCount?: number | undefined;
+}
+
+type StreamRecords =
+  | { readonly records: readonly ReadRecord[]; readonly end: boolean }
+  | 'tombstone';
 
 type AllOptions = NonNullable<Parameters<Client['readAll']>[0]>;
 

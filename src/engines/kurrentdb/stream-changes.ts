@@ -1,6 +1,10 @@
 // Changes of a whole stream: metadata, deletion and tombstone.
 
-import { softDeleted, type ExpectedRevision } from '../../store/expected-revision.ts';
+import {
+  softDeleted,
+  type ExpectedRevision,
+  type StreamState,
+} from '../../store/expected-revision.ts';
 import type {
   RetentionChange,
   RowToWrite,
@@ -17,7 +21,7 @@ export interface ChangeParts {
   readonly append: (write: StreamWrite, signal: undefined) => Promise<WriteOutcome>;
 }
 
-/** The most lost races of a deletion that expects an existing stream. */
+/** The most lost races of a change with other writers of the stream. */
 const attemptsMax = 20;
 
 /** Whether the write is a deletion or a tombstone; new metadata is an ordinary append. */
@@ -26,68 +30,88 @@ export function changesStream({ retention, tombstone }: StreamWrite): boolean {
 }
 
 export async function writeChange(parts: ChangeParts, write: StreamWrite): Promise<WriteOutcome> {
-  const { connection } = parts;
   const { retention } = write;
-  if (retention?.expected === undefined) {
-    return ifAsExpected(parts, { stream: write.stream, expected: write.expected }, (expected) =>
-      connection.use((client) =>
-        client.tombstoneStream(write.stream, { expectedRevision: expected }),
-      ),
-    );
-  }
-  // The server's deletion drops all other metadata. Without an expected revision, metadata that truncates the whole
-  // stream has the same effect and keeps the rest.
-  const withMetadata = (): Promise<WriteOutcome> =>
-    parts.append({ ...write, retention: { ...retention, expected: 'any' } }, undefined);
-  if (retention.expected === 'any') return withMetadata();
-  const deleted = await ifAsExpected(
-    parts,
-    { stream: retention.of, expected: retention.expected },
-    (expected) =>
-      connection.use((client) => client.deleteStream(retention.of, { expectedRevision: expected })),
-  );
-  const isAll = Object.keys(payloadOf(write.rows)).length === 1;
-  return deleted.kind === 'appended' && !isAll ? withMetadata() : deleted;
-}
-
-type Expected = 'any' | 'no_stream' | bigint;
-
-/** Deletions do not support `exists`: the current revision is read and expected instead. */
-async function ifAsExpected(
-  { reader }: ChangeParts,
-  { stream, expected }: { readonly stream: string; readonly expected: ExpectedRevision },
-  work: (expected: Expected) => Promise<unknown>,
-): Promise<WriteOutcome> {
-  const done: WriteOutcome = { kind: 'appended', revision: -1, sequence: 0 };
-  if (expected !== 'exists') {
-    await work(expected === 'any' ? 'any' : expected === 'none' ? 'no_stream' : BigInt(expected));
-    return done;
-  }
   for (let attempt = 1; ; attempt += 1) {
-    const state = await reader.streamState(stream);
-    if (state === undefined) return { kind: 'conflict', actual: -1 };
-    if (state.tombstoned || state.truncateBefore === softDeleted) return { kind: 'deleted' };
     try {
-      await work(state.revision === -1 ? 'no_stream' : BigInt(state.revision));
-      return done;
+      return retention?.expected === undefined
+        ? await entomb(parts, write)
+        : await remove(parts, write, { ...retention, expected: retention.expected });
     } catch (error) {
       if (!isKind(error, 'wrong-expected-version') || attempt === attemptsMax) throw error;
     }
   }
 }
 
+const done: WriteOutcome = { kind: 'appended', revision: -1, sequence: 0 };
+
+async function entomb(
+  { connection, reader }: ChangeParts,
+  { stream, expected }: StreamWrite,
+): Promise<WriteOutcome> {
+  const state = await reader.streamState(stream);
+  const rejection = rejectionOf(state, expected);
+  if (rejection !== undefined) return rejection;
+  const expectedRevision = expected === 'any' ? 'any' : exactly(state?.revision ?? -1);
+  await connection.use((client) => client.tombstoneStream(stream, { expectedRevision }));
+  return done;
+}
+
+/**
+ * Metadata that truncates the whole stream has the effect of the server's deletion and keeps other members. The
+ * server restores a deleted stream when its metadata is written, so a deleted stream is left as it is.
+ */
+async function remove(
+  { connection, reader, append }: ChangeParts,
+  write: StreamWrite,
+  { of, values, expected }: RetentionChange & { readonly expected: ExpectedRevision },
+): Promise<WriteOutcome> {
+  // Read the revision of the metadata first: a concurrent deletion then makes the append below conflict.
+  const metadata = await reader.lastRevision(write.stream);
+  const state = await reader.streamState(of);
+  const rejection = rejectionOf(state, expected);
+  if (rejection !== undefined) return rejection;
+  if (state?.truncateBefore === softDeleted) return done;
+  const hasOthers = Object.keys(payloadOf(write.rows)).length > 1;
+  if (expected === 'any' || hasOthers || state === undefined || state.revision === -1) {
+    return append({ ...write, expected: metadata ?? 'none', retention: { of, values } }, undefined);
+  }
+  // Only the server's deletion checks the revision and deletes in one step.
+  const expectedRevision = exactly(state.revision);
+  await connection.use((client) => client.deleteStream(of, { expectedRevision }));
+  return done;
+}
+
+/** Undefined: the stream is as expected. */
+function rejectionOf(
+  state: StreamState | undefined,
+  expected: ExpectedRevision,
+): WriteOutcome | undefined {
+  if (state?.tombstoned === true) return { kind: 'deleted' };
+  const isDeleted = state?.truncateBefore === softDeleted;
+  const actual = state?.revision ?? -1;
+  if (expected === 'any' || (expected === 'none' && (isDeleted || actual === -1))) return undefined;
+  if (expected !== 'exists') return expected === actual ? undefined : { kind: 'conflict', actual };
+  if (state === undefined) return { kind: 'conflict', actual: -1 };
+  return isDeleted ? { kind: 'deleted' } : undefined;
+}
+
+function exactly(revision: number): 'no_stream' | bigint {
+  return revision === -1 ? 'no_stream' : BigInt(revision);
+}
+
 /** For the server, 2^63 − 1 means all events. JavaScript numbers cannot represent this value. */
 const everything = rawJson('9223372036854775807');
 
-/** The metadata in the server's format. */
+/** The metadata in the server's format; undefined if the stream has a tombstone, which the server does not check. */
 export async function metadataOf(
   reader: KurrentdbReader,
   rows: readonly RowToWrite[],
   { of, values }: RetentionChange,
-): Promise<Record<string, unknown>> {
+): Promise<Record<string, unknown> | undefined> {
   const payload = payloadOf(rows);
   if (values.truncateBefore === softDeleted) return { ...payload, $tb: everything };
   const state = await reader.streamState(of);
+  if (state?.tombstoned === true) return undefined;
   if (state?.truncateBefore !== softDeleted) return payload;
   // New metadata restores a deleted stream, but not its deleted events.
   return { ...payload, $tb: state.revision + 1 };

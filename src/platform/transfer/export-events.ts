@@ -1,8 +1,8 @@
 // Exports the events of a store as NDJSON, in order, up to the head at the start of the export.
 
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
-import type { EventStore } from '../../store/event-store.ts';
-import { startPosition, toSequence, type Position } from '../../store/position.ts';
+import type { AllEventReader, EventStore } from '../../store/event-store.ts';
+import { positionDistance, startPosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
@@ -55,7 +55,8 @@ export async function* exportEvents(
   let position = after;
   const report = (): void => onProgress?.({ events, position, done: share(after, position, end) });
 
-  for await (const event of eventsUpTo(store, end, { ...options, after })) {
+  const reading = eventsUpTo(store, end, { ...options, after });
+  for await (const event of reading) {
     piece += eventLine(event);
     position = event.position;
     events += 1;
@@ -64,22 +65,44 @@ export async function* exportEvents(
     report();
     piece = '';
   }
-  position = end;
-  yield piece + checkpointLine(end);
+  // The head may come from another node than the events.
+  const read = reading.position();
+  position = read < end ? read : end;
+  yield piece + checkpointLine(position);
   report();
 }
 
-async function* eventsUpTo(
+interface UpTo extends AsyncIterable<RecordedEvent> {
+  /** Every event up to here was read. */
+  position(): Position;
+}
+
+function eventsUpTo(
   store: EventStore,
   end: Position,
   { after, filter, signal }: ExportOptions & { readonly after: Position },
-): AsyncGenerator<RecordedEvent, void, undefined> {
-  const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> =>
-    store.readAll({ after, filter: wanted, pageSize: exportLimits.pageEvents, signal });
-  for await (const event of select(read, filter)) {
-    if (event.position > end) return;
-    yield event;
-  }
+): UpTo {
+  const readers: AllEventReader[] = [];
+  const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> => {
+    const reader = store.readAll({
+      after,
+      filter: wanted,
+      pageSize: exportLimits.pageEvents,
+      signal,
+    });
+    readers.push(reader);
+    return reader;
+  };
+  const events = select(read, filter);
+  return {
+    position: () => readers.map(({ position }) => position).toSorted()[0] ?? end,
+    async *[Symbol.asyncIterator]() {
+      for await (const event of events) {
+        if (event.position > end) return;
+        yield event;
+      }
+    },
+  };
 }
 
 /** System events have neither category nor tenant: they are matched by the stream that they describe. */
@@ -138,6 +161,6 @@ async function* inOrder(
 }
 
 function share(after: Position, position: Position, end: Position): number {
-  const total = toSequence(end) - toSequence(after);
-  return total === 0 ? 1 : (toSequence(position) - toSequence(after)) / total;
+  const total = positionDistance(after, end);
+  return total === 0 ? 1 : positionDistance(after, position) / total;
 }

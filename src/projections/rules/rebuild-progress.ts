@@ -1,13 +1,13 @@
 // Computes the progress, speed and remaining time of a rebuild.
 
-import { toSequence, type Position } from '../../store/position.ts';
+import { positionDistance, startPosition, type Position } from '../../store/position.ts';
 
 export interface RebuildProgress {
   /** Number of events that this run folded. */
   readonly events: number;
   readonly position: Position;
   readonly head: Position;
-  /** Share of all events in the store, from 0 to 1. */
+  /** Share of the store, from 0 to 1. */
   readonly done: number;
   /** Average of the last seconds. */
   readonly eventsPerSecond: number;
@@ -18,7 +18,8 @@ export interface RebuildProgress {
 interface Moment {
   readonly atMs: number;
   readonly events: number;
-  readonly sequence: number;
+  /** The distance from the start of the store. */
+  readonly distance: number;
 }
 
 /** Time window of the speed measurement. */
@@ -37,22 +38,22 @@ export function createProgressMeter(): ProgressMeter {
   let moments: Moment[] = [];
   return {
     at({ atMs, events, position, head }) {
-      const now: Moment = { atMs, events, sequence: toSequence(position) };
+      const now: Moment = { atMs, events, distance: positionDistance(startPosition, position) };
       moments.push(now);
       // Keep one moment from before the window as the start of the measurement.
       const first = moments.findLastIndex((each) => each.atMs <= atMs - windowMs);
       if (first > 0) moments = moments.slice(first);
       const since = moments[0] ?? now;
       const seconds = (atMs - since.atMs) / 1_000;
-      const end = Math.max(toSequence(head), now.sequence);
-      const pace = seconds === 0 ? 0 : (now.sequence - since.sequence) / seconds;
+      const end = Math.max(positionDistance(startPosition, head), now.distance);
+      const pace = seconds === 0 ? 0 : (now.distance - since.distance) / seconds;
       return {
         events,
         position,
         head,
-        done: end === 0 ? 1 : now.sequence / end,
+        done: end === 0 ? 1 : now.distance / end,
         eventsPerSecond: seconds === 0 ? 0 : (events - since.events) / seconds,
-        secondsLeft: pace > 0 ? (end - now.sequence) / pace : end === now.sequence ? 0 : undefined,
+        secondsLeft: pace > 0 ? (end - now.distance) / pace : end === now.distance ? 0 : undefined,
       };
     },
   };

@@ -13,6 +13,7 @@ export type ApiPlatform = Pick<
   | 'delivery'
   | 'documents'
   | 'engines'
+  | 'failingShards'
   | 'handle'
   | 'load'
   | 'modules'

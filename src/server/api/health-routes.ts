@@ -6,6 +6,7 @@ import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
+import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { textResponse, type ApiPlatform } from './api-context.ts';
 
@@ -48,6 +49,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
         const checks = {
           platform: state === 'started' ? ok : failing(`the platform is ${state}`),
           store: await checkResponse(store.head()),
+          ...checkShards(platform.failingShards()),
           ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
           ...localRoles(roles),
           ...checkFiles(),
@@ -60,6 +62,13 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
   ];
+}
+
+/** A subscription that ends at each start processes nothing, however healthy its engines are. The log has the reasons. */
+function checkShards(all: readonly FailingShard[]): Readonly<Record<string, Check>> {
+  if (all.length === 0) return {};
+  const names = new Set(all.map(({ subscription }) => subscription));
+  return { subscriptions: failing(`${names.size} end again and again without progress`) };
 }
 
 /** SQLite still writes to a file that was removed or replaced, and everything written is lost with the process. */

@@ -61,6 +61,9 @@ export function createHandlerCalls<Transaction>(
     run({ events, attempt, tickets, trace, drained }, deadline) {
       const [event] = events;
       if (event === undefined) return undefined;
+      for (const { unreadable } of events) {
+        if (unreadable !== undefined) throw new Terminal(unreadable);
+      }
       const causedBy = ({ correlationId, eventId, headers }: RecordedEvent): Caused => ({
         correlationId,
         causationId: eventId,

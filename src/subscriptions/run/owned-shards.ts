@@ -16,6 +16,7 @@ import {
   type SubscriptionStorage,
 } from '../subscription-storage.ts';
 import type { Subscription } from '../subscription.ts';
+import { createShardFailures, type FailingShard } from './failing-shards.ts';
 import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
 import { createSharedFeed } from './shared-feed.ts';
 
@@ -50,6 +51,7 @@ export interface OwnedShards {
   /** Waits for running handlers, writes the checkpoint and releases the lease. */
   release(shards: readonly number[]): Promise<void>;
   statuses(): readonly ShardStatus[];
+  failing(): readonly FailingShard[];
   positions(): ReadonlyMap<number, Position | undefined>;
   poll(): void;
 }
@@ -68,6 +70,7 @@ export function createOwnedShards<Transaction>(
   });
   const owned = new Map<number, Owned>();
   const restartAtMs = new Map<number, number>();
+  const failures = createShardFailures();
 
   async function acquire(shard: number): Promise<void> {
     if (owned.has(shard) || (restartAtMs.get(shard) ?? 0) > clock.now()) return;
@@ -104,6 +107,7 @@ export function createOwnedShards<Transaction>(
     } else {
       observer.log?.error({ sub: name, shard, worker, err }, 'shard failed and restarts');
       restartAtMs.set(shard, clock.now() + options.restartDelayMs);
+      failures.ended(shard, each.runner.status.position, err);
     }
     // Also of a lost shard: after a reset, a lease on another server may remain.
     void each.lease.release();
@@ -128,6 +132,8 @@ export function createOwnedShards<Transaction>(
       );
     },
     statuses: () => [...owned.values()].map(({ runner }) => runner.status),
+    failing: () =>
+      failures.list(name, new Map([...owned].map(([shard, { runner }]) => [shard, runner.status]))),
     positions: () =>
       new Map([...owned].map(([shard, { runner }]) => [shard, runner.status.position])),
     poll() {

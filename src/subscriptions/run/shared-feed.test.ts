@@ -159,7 +159,8 @@ test('a failed read of the store fails every shard, and the next read starts aga
   const db = openMemory();
   await append(db.store, 20);
   let isBroken = true;
-  const store: Pick<EventStore, 'subscribe'> = {
+  const store: Pick<EventStore, 'subscribe' | 'capabilities'> = {
+    capabilities: db.store.capabilities,
     async *subscribe(options) {
       for await (const item of db.store.subscribe(options)) {
         yield item;

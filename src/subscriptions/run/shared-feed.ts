@@ -3,12 +3,12 @@
 
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { EventStore, FeedItem } from '../../store/event-store.ts';
-import { toSequence, type Position } from '../../store/position.ts';
+import { positionDistance, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { shardOf } from '../rules/lane-of.ts';
 
 export interface SharedFeedOptions {
-  readonly store: Pick<EventStore, 'subscribe'>;
+  readonly store: Pick<EventStore, 'subscribe' | 'capabilities'>;
   readonly filter: EventFilter | undefined;
   readonly shards: number;
   readonly pageSize: number;
@@ -57,8 +57,13 @@ interface Reader {
   next: number;
 }
 
+/** The assumed size of an event in a store whose positions count bytes. */
+const bytesPerEvent = 1_024;
+
 export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
   const { store, filter, shards, pageSize, pagesMax } = options;
+  const eventSize = store.capabilities.positionUnit === 'bytes' ? bytesPerEvent : 1;
+  const near = pageSize * 2 * eventSize;
   let current: Hub | undefined;
 
   const subscribe = (after: Position, signal: AbortSignal): AsyncIterable<FeedItem> =>
@@ -85,7 +90,7 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
 
   /** A reader slightly ahead skips known events; a reader far ahead would force the others to skip ahead. */
   function isClose({ base, head }: Hub, position: Position): boolean {
-    return position >= base && toSequence(position) - toSequence(head) <= pageSize * 2;
+    return position >= base && positionDistance(head, position) <= near;
   }
 
   function enter(hub: Hub, position: Position): Reader {

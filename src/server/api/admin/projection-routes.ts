@@ -55,6 +55,7 @@ const status = Type.Object(
     target: Type.Optional(Type.String()),
     changedAtMs: Type.Integer(),
     behind: Type.Optional(Type.Integer()),
+    unit: Type.Optional(Type.Enum(['events', 'bytes'], { description: 'What `behind` counts.' })),
     seconds: Type.Optional(Type.Number()),
     paused: Type.Boolean(),
     deadLetters: Type.Integer(),

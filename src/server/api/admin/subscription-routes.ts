@@ -31,7 +31,10 @@ const overview = closed({
   waiting: Type.Integer({ description: 'Events queued after a dead letter of their aggregate.' }),
   position: Type.String({ description: 'All events up to this position are processed.' }),
   head: Type.String(),
-  behind: Type.Integer({ description: 'Events of any type between the position and the head.' }),
+  behind: Type.Integer({ description: 'The distance between the position and the head.' }),
+  unit: Type.Enum(['events', 'bytes'], {
+    description: 'What `behind` counts: events of any type, or bytes on KurrentDB.',
+  }),
   seconds: Type.Number({ description: 'The age of the oldest unprocessed event.' }),
 });
 const state = closed({ subscription: Type.String(), paused: Type.Boolean() });

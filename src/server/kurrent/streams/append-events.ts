@@ -2,7 +2,7 @@
 
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { streamDeleted } from '../../../store/event-feed.ts';
+import { streamDeleted } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
 import { withTenantSubject } from '../../../store/tenant-subject.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';

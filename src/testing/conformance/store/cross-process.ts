@@ -112,7 +112,10 @@ export const crossProcessCases: StoreCases = {
         (index % 2 === 0 ? one : two).append(stream, events),
       ),
     );
-    assert.equal(results.filter(({ isDuplicate }) => !isDuplicate).length, 1);
+    const { exactDuplicates = true } = one.capabilities;
+    const first = results.filter(({ isDuplicate }) => !isDuplicate);
+    // Otherwise each connection may report one.
+    assert.ok(first.length === 1 || (!exactDuplicates && first.length <= 2));
     assert.equal(new Set(results.map(({ position }) => position)).size, 1);
     assert.deepEqual(await storedIds(two, stream), idsOf(events));
   }),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { MillraceError } from '../../../foundation/error.ts';
 import { openMemory } from '../../../engines/memory/index.ts';
 import { eventStoreConformance } from './event-store.ts';
-import type { EventStore, FeedItem } from '../../../store/event-store.ts';
+import type { EventReader, EventStore, FeedItem } from '../../../store/event-store.ts';
 import type { StoreFixture } from './fixture.ts';
 import { storeFaults } from './faults.ts';
 
@@ -153,6 +153,7 @@ function connect(base: EventStore): EventStore {
     deleteStream: async (...args) => open().deleteStream(...args),
     tombstoneStream: async (...args) => open().tombstoneStream(...args),
     head: async () => open().head(),
+    positionBefore: async (...args) => open().positionBefore(...args),
     scavenge: async (...args) => open().scavenge(...args),
     forget: async (...args) => open().forget(...args),
     personalData: base.personalData,
@@ -165,9 +166,7 @@ function connect(base: EventStore): EventStore {
 }
 
 /** Checks before each page whether the connection is still open. */
-function checked(
-  reader: () => ReturnType<EventStore['readAll']>,
-): ReturnType<EventStore['readAll']> {
+function checked<Reader extends EventReader>(reader: () => Reader): Reader {
   async function* pages() {
     for await (const page of reader().pages()) {
       yield page;
@@ -175,6 +174,7 @@ function checked(
     }
   }
   return {
+    ...reader(),
     pages,
     async *[Symbol.asyncIterator]() {
       for await (const page of pages()) yield* page;

@@ -293,22 +293,29 @@ function blaming(expected: unknown): (error: unknown) => never {
   };
 }
 
-function mapped(reader: EventReader, change: (event: RecordedEvent) => RecordedEvent): EventReader {
+function mapped<Reader extends EventReader>(
+  reader: Reader,
+  change: (event: RecordedEvent) => RecordedEvent,
+): Reader {
   return paged(reader, (page) => page.map(change));
 }
 
-function filtered(reader: EventReader, keep: (event: RecordedEvent) => boolean): EventReader {
+function filtered<Reader extends EventReader>(
+  reader: Reader,
+  keep: (event: RecordedEvent) => boolean,
+): Reader {
   return paged(reader, (page) => page.filter(keep));
 }
 
-function paged(
-  reader: EventReader,
+function paged<Reader extends EventReader>(
+  reader: Reader,
   change: (page: readonly RecordedEvent[]) => readonly RecordedEvent[],
-): EventReader {
+): Reader {
   async function* pages() {
     for await (const page of reader.pages()) yield change(page);
   }
   return {
+    ...reader,
     pages,
     async *[Symbol.asyncIterator]() {
       for await (const page of pages()) yield* page;

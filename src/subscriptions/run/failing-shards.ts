@@ -1,0 +1,66 @@
+// The shards of this process that end again and again without progress, for readiness checks. A shard that ends once and
+// then continues is not reported.
+
+import type { Position } from '../../store/position.ts';
+
+export interface FailingShard {
+  readonly subscription: string;
+  readonly shard: number;
+  /** The number of ends since the last progress. */
+  readonly failures: number;
+  readonly reason: string;
+}
+
+/** Subscriptions of one process report their failing shards here. */
+export interface FailingShards {
+  list(): readonly FailingShard[];
+  /** Returns a function that ends the reports. */
+  add(reports: () => readonly FailingShard[]): () => void;
+}
+
+export function createFailingShards(): FailingShards {
+  const all = new Set<() => readonly FailingShard[]>();
+  return {
+    list: () => [...all].flatMap((reports) => reports()),
+    add(reports) {
+      all.add(reports);
+      return () => void all.delete(reports);
+    },
+  };
+}
+
+/** A shard that ended so often at one position is failing. */
+const failuresMin = 3;
+
+export interface ShardFailures {
+  ended(shard: number, at: Position | undefined, error: unknown): void;
+  list(
+    subscription: string,
+    now: ReadonlyMap<number, { readonly position: Position | undefined; readonly isLive: boolean }>,
+  ): readonly FailingShard[];
+}
+
+export function createShardFailures(): ShardFailures {
+  const failures = new Map<
+    number,
+    { readonly at: Position | undefined; readonly count: number; readonly reason: string }
+  >();
+  const isPast = (position: Position | undefined, at: Position | undefined): boolean =>
+    position !== undefined && (at === undefined || position > at);
+  return {
+    ended(shard, at, error) {
+      const before = failures.get(shard);
+      const isStuck = before !== undefined && !isPast(at, before.at);
+      const reason = error instanceof Error ? error.message : String(error);
+      failures.set(shard, { at, count: isStuck ? before.count + 1 : 1, reason });
+    },
+    list: (subscription, now) =>
+      [...failures].flatMap(([shard, { at, count, reason }]) => {
+        const running = now.get(shard);
+        const isWell = running !== undefined && (running.isLive || isPast(running.position, at));
+        return count < failuresMin || isWell
+          ? []
+          : [{ subscription, shard, failures: count, reason }];
+      }),
+  };
+}
