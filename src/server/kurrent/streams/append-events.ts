@@ -2,11 +2,14 @@
 
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { hasCode } from '../../../foundation/error.ts';
-import { streamDeleted } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
 import { withTenantSubject } from '../../../store/tenant-subject.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
-import { versionConflict, type ExpectedRevision } from '../../../store/expected-revision.ts';
+import {
+  streamDeleted,
+  versionConflict,
+  type ExpectedRevision,
+} from '../../../store/expected-revision.ts';
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
 import { originOf } from '../events/event-origin.ts';

@@ -1,7 +1,6 @@
 // The metadata stream of a stream as in KurrentDB, where the state of the stream overrides its last metadata event.
 
-import { streamDeleted } from '../../../store/expected-revision.ts';
-import { softDeleted } from '../../../store/expected-revision.ts';
+import { softDeleted, streamDeleted } from '../../../store/expected-revision.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { metadataType, streamOfMetadata } from '../../../store/stream-metadata.ts';
 import type { KurrentContext } from '../context.ts';
