@@ -29,10 +29,12 @@ describe('millrace on a KurrentDB store', () => {
     const roles = { store: backing.store, subscriptions: side.subscriptions };
     await using runner = await startSubscription(roles, failing);
     await runner.whenCaughtUp();
-    const env = { MILLRACE_STORE: server.url, MILLRACE_OUTBOX: outbox };
+    const url = server.url.replace(/^kurrentdb:/, 'esdb:');
+    const env = { MILLRACE_STORE: url, MILLRACE_OUTBOX: outbox };
     const run = (line: string) => runMillrace(line.split(' '), { cwd: home.folder(), env });
     for (const [line, pattern] of [
       ['subscriptions list', new RegExp(name)],
+      ['subscriptions lag', / bytes? +\d/],
       ['dlq list', /broken/],
       ['projections status', /no projections/],
       ['sagas list', /^/],
@@ -40,6 +42,13 @@ describe('millrace on a KurrentDB store', () => {
       const { code, stdout, stderr } = await run(line);
       assert.deepEqual([code, stderr], [0, ''], line);
       assert.match(stdout, pattern, line);
+    }
+    for (const line of ['subscriptions list', 'dlq list', 'projections status', 'sagas list']) {
+      const { code, stderr } = await runMillrace([...line.split(' '), '--store', url], {
+        cwd: home.folder(),
+        env: { MILLRACE_OUTBOX: outbox },
+      });
+      assert.deepEqual([code, stderr], [0, ''], `${line} --store`);
     }
     const without = await runMillrace(['subscriptions', 'list'], {
       cwd: home.folder(),

@@ -440,7 +440,9 @@ function refusing(kind: string): never {
 
 function rejecting(error: Error): AsyncIterableIterator<never> {
   const iterator: AsyncIterableIterator<never> = {
-    next: () => Promise.reject(error),
+    async next() {
+      throw error;
+    },
     [Symbol.asyncIterator]: () => iterator,
   };
   return iterator;

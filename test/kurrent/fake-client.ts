@@ -7,7 +7,7 @@ import { openMemory, type MemoryEngine } from '../../src/engines/memory/index.ts
 import { kurrentStoreOptions } from '../../src/server/kurrent/index.ts';
 import { serveEngine, type ServedMemory } from './client-cases.ts';
 
-export type Methods = {
+type Methods = {
   [
     Name in 'appendToStream' | 'deleteStream' | 'readAll' | 'readStream' | 'subscribeToAll'
   ]?: KurrentDBClient[Name];

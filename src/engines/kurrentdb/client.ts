@@ -1,18 +1,12 @@
 // The part of the official client that this adapter uses.
 
-import type {
-  AllStreamSubscription,
-  EventData,
-  KurrentDBClient,
-  RecordedEvent,
-} from '@kurrent/kurrentdb-client';
+import type { EventData, KurrentDBClient, RecordedEvent } from '@kurrent/kurrentdb-client';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { invalid, parseKurrentdbUrl } from './url.ts';
 
 export type Client = KurrentDBClient;
 export type ClientEvent = EventData;
 export type ClientRecord = RecordedEvent;
-export type ClientSubscription = AllStreamSubscription;
 
 /** Private members of the client: only they report the server's methods, close the channel and name a user for reads. */
 interface ClientInside {

@@ -48,7 +48,7 @@ export interface KurrentdbReader {
   recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
 }
 
-export interface RecentSearch {
+interface RecentSearch {
   readonly eventIds: readonly string[];
   /** Events up to this revision are not searched. */
   readonly after: number;
@@ -401,7 +401,7 @@ async function* recordsOf(
 }
 
 /** The server's position has two numbers; a Millrace position is one number. */
-export function positionOf(
+function positionOf(
   sequence: number,
   direction: 'forwards' | 'backwards',
 ): 'start' | 'end' | { readonly commit: bigint; readonly prepare: bigint } {
