@@ -9,7 +9,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { subjectForgottenType, withoutForgottenPrefix } from '../store/erasure.ts';
 import { eraseDocuments } from './run/erase-documents.ts';
 import { startPosition, type Position } from '../store/position.ts';
-import type { ResolveTenant } from '../store/stream-owners.ts';
+import { resolveTenants, type ResolveTenant } from '../store/stream-owners.ts';
 import { createSubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import type { Fence } from '../subscriptions/subscription-storage.ts';
 import { storageOf } from '../subscriptions/with-leases.ts';
@@ -152,7 +152,7 @@ export async function rebuildProjection<Document extends object>(
         read = last;
         count += page.length;
         await leases.renewIfDue();
-        const resolved = resolve === undefined ? page : await Promise.all(page.map(resolve));
+        const resolved = await resolveTenants(page, resolve);
         await projector.project(resolved, () => onWritten(leases, page.length, last));
       }
       await projector.finish();

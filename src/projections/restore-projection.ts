@@ -2,7 +2,7 @@
 // Every write is fenced by its event, so restore and projection do not undo each other.
 
 import type { Position } from '../store/position.ts';
-import type { ResolveTenant } from '../store/stream-owners.ts';
+import { resolveTenants, type ResolveTenant } from '../store/stream-owners.ts';
 import { projectionLimits, type Projection } from './projection.ts';
 import { projectEvents } from './run/project-events.ts';
 import type { ProjectionRoles } from './start-projection.ts';
@@ -45,7 +45,7 @@ export async function restoreProjection<Document extends object>(
       pageSize: projectionLimits.rebuildPage,
     });
     for await (const page of reading.pages()) {
-      const resolved = resolve === undefined ? page : await Promise.all(page.map(resolve));
+      const resolved = await resolveTenants(page, resolve);
       await projectEvents(readModels, projection, resolved);
       after = page.at(-1)?.position ?? after;
       count += page.length;

@@ -58,14 +58,14 @@ test('concurrent callers share one read, and a stored owner is not read again', 
 });
 
 describe('the tenant of an event', () => {
-  const recorded = (stream: string, more: Partial<RecordedEvent> = {}): RecordedEvent =>
+  const recorded = (name: string, more: Partial<RecordedEvent> = {}): RecordedEvent =>
     ({
       type: 'account.opened.v1',
       eventId: 'e1',
-      stream,
+      stream: name,
       revision: 0,
       tenant: '',
-      aggregate: { bc: '', type: '', id: stream },
+      aggregate: { bc: '', type: '', id: name },
       payload: {},
       ...more,
     }) as RecordedEvent;

@@ -80,6 +80,20 @@ export function createTenantResolver(ownerOf: StreamOwner, tenants: TenantLookup
   };
 }
 
+/** Resolves the tenants of all events; a list without a promise, unless the owner of a stream must be read. */
+export function resolveTenants(
+  events: readonly RecordedEvent[],
+  resolve: ResolveTenant | undefined,
+): readonly RecordedEvent[] | Promise<readonly RecordedEvent[]> {
+  if (resolve === undefined) return events;
+  const resolved = events.map(resolve);
+  const isReady = (each: RecordedEvent | Promise<RecordedEvent>): each is RecordedEvent =>
+    !(each instanceof Promise);
+  return resolved.every(isReady)
+    ? resolved
+    : Promise.all(resolved.map((each) => Promise.resolve(each)));
+}
+
 /** Set by the KurrentDB protocol: the tenant of such an event is that of the stream, and its metadata are headers. */
 const clientMarkHeader = '$kurrent';
 

@@ -120,7 +120,7 @@ export interface OpenCommand {
 }
 
 /** Names of secret fields. */
-export interface SecretFields {
+interface SecretFields {
   /** By category of the aggregate; those without secret fields have an empty list. */
   readonly events: ReadonlyMap<string, readonly string[]>;
   /** By read model: `banking.account`. */

@@ -5,7 +5,7 @@ import { hasCode } from '../../foundation/error.ts';
 import type { TraceContext } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import type { ResolveTenant } from '../../store/stream-owners.ts';
+import { resolveTenants, type ResolveTenant } from '../../store/stream-owners.ts';
 import { Snooze, Terminal } from '../../foundation/handler-outcome.ts';
 import type {
   ClaimKey,
@@ -107,7 +107,7 @@ export function createHandlerCalls<Transaction>(
         own = given[0] ?? event;
         return batchHandler === undefined ? handler?.(own, context) : batchHandler(given, context);
       };
-      const resolved = resolveTenant === undefined ? events : resolveAll(events, resolveTenant);
+      const resolved = resolveOrEnd(events, resolveTenant);
       const result = isResolved(resolved) ? call(resolved) : resolved.then(call);
       const isComplete =
         result === undefined &&
@@ -202,19 +202,18 @@ export function createHandlerCalls<Transaction>(
   };
 }
 
-/** A list, or a promise of it if the owner of a stream must be read. An event that fails here would fail again. */
-function resolveAll(
+/** An event that fails here would fail again, so it becomes a dead letter. */
+function resolveOrEnd(
   events: readonly RecordedEvent[],
-  resolve: ResolveTenant,
-): readonly RecordedEvent[] | Promise<readonly RecordedEvent[]> {
+  resolve: ResolveTenant | undefined,
+): ReturnType<typeof resolveTenants> {
   try {
-    const resolved = events.map(resolve);
-    const isReady = (each: RecordedEvent | Promise<RecordedEvent>): each is RecordedEvent =>
-      !(each instanceof Promise);
-    if (resolved.every(isReady)) return resolved;
-    return Promise.all(resolved).catch((error: unknown) => {
-      throw terminalMismatch(error);
-    });
+    const resolved = resolveTenants(events, resolve);
+    return isResolved(resolved)
+      ? resolved
+      : resolved.catch((error: unknown) => {
+          throw terminalMismatch(error);
+        });
   } catch (error) {
     throw terminalMismatch(error);
   }
