@@ -69,7 +69,6 @@ for (const [engine, open] of Object.entries(engines)) {
         const [limit] = Object.entries(metadata).map((entry) => entry.join(' '));
         test(`get each of 40 events, ${way}, with ${limit}`, async () => {
           const [stream, group] = [unique(), unique('group')];
-          await api.setStreamMetadata(stream, metadata);
           await api.createPersistentSubscriptionToStream(
             stream,
             group,
@@ -83,6 +82,7 @@ for (const [engine, open] of Object.entries(engines)) {
           const first = event();
           await append(stream, first);
           await grouped.count(1);
+          await api.setStreamMetadata(stream, metadata);
           const sent = events(40);
           await send(append, stream, sent);
           // An event before the last one that has not arrived is lost.

@@ -18,7 +18,7 @@ import {
 import { mergeWrites, type MergedWrite } from './merge-writes.ts';
 import type { KurrentdbReader } from './reader.ts';
 import { changesStream, metadataOf, writeChange } from './stream-changes.ts';
-import { createUncertainAppends, isCheckedByMemory } from './uncertain-appends.ts';
+import { createRecentAppends, isCheckedByMemory } from './recent-appends.ts';
 
 export interface AppenderParts {
   readonly connection: KurrentdbConnection;
@@ -44,7 +44,7 @@ const acknowledgedMax = 10_000;
 
 export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
   const { connection, reader, onAppended } = parts;
-  const uncertain = createUncertainAppends();
+  const recent = createRecentAppends();
   /** The highest position of an acknowledged append. */
   let highest = 0;
   /** The newest acknowledged positions: equal appends at the same time have the same one. */
@@ -79,7 +79,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     if ('found' in sent) return sent.found[0] as WriteOutcome;
     const revision = Number(sent.result.nextExpectedRevision);
     const { position } = sent.result;
-    uncertain.acknowledged(write, revision);
+    recent.acknowledged(write, revision);
     // The server returns no position for a duplicate in a deleted stream.
     if (position === undefined) {
       return { kind: 'duplicate', revision, sequence: await firstSequence(write) };
@@ -104,7 +104,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     const appended = await Promise.all(
       merged.streams.map(async (write): Promise<Appended> => {
         const revision = sent.result.revisions.get(write.stream) ?? 0;
-        uncertain.acknowledged(write, revision);
+        recent.acknowledged(write, revision);
         return { revision, sequences: await sequencesOf(write, revision) };
       }),
     );
@@ -127,8 +127,8 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     work: (client: Client, deadlineMs: number) => Promise<Result>,
   ): Promise<Sent<Result>> {
     const before = Math.max(highest, reader.highest);
-    const revisions = writes.map(({ stream }) => uncertain.revisionBefore(stream));
-    const isRepeated = writes.some((write) => uncertain.searchAfter(write) !== undefined);
+    const revisions = writes.map(({ stream }) => recent.revisionBefore(stream));
+    const isRepeated = writes.some((write) => recent.searchAfter(write) !== undefined);
     const earlier = isRepeated ? await findEarlier(writes, revisions) : undefined;
     if (earlier !== undefined) return { found: earlier.map(asDuplicate) };
     const sizeMs = Math.ceil(bytesOf(writes) / bytesPerMs);
@@ -165,7 +165,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
 
   function remember(writes: readonly StreamWrite[], revisions: readonly number[]): void {
     if (!writes.some(isCheckedByMemory)) return;
-    for (const [at, write] of writes.entries()) uncertain.failed(write, revisions[at] ?? -1);
+    for (const [at, write] of writes.entries()) recent.failed(write, revisions[at] ?? -1);
   }
 
   /** Searches the events of an earlier attempt; undefined unless all are found. */
@@ -178,7 +178,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     for (const [at, write] of writes.entries()) {
       const rows = await reader.findRecent(write.stream, {
         eventIds: write.rows.map(({ eventId }) => eventId),
-        after: uncertain.searchAfter(write) ?? revisions[at] ?? -1,
+        after: recent.searchAfter(write) ?? revisions[at] ?? -1,
       });
       const last = rows?.at(-1);
       if (rows === undefined || last === undefined) return undefined;
@@ -187,7 +187,7 @@ export function createKurrentdbAppender(parts: AppenderParts): KurrentdbWrite {
     }
     for (const [at, { revision }] of found.entries()) {
       const write = writes[at];
-      if (write !== undefined) uncertain.acknowledged(write, revision);
+      if (write !== undefined) recent.acknowledged(write, revision);
     }
     return found;
   }

@@ -24,12 +24,12 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
   const forgotten = new Map<string, SubjectKey>();
   const forgottenMax = 10_000;
 
-  async function latest(stream: string): Promise<Stored | undefined> {
+  /** From the leader, because a follower may not have the deletion yet; from a follower if the URL prefers followers. */
+  async function latest(stream: string, requiresLeader = true): Promise<Stored | undefined> {
     try {
       return await connection.use(async (client) => {
         const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
-        // A follower may not have the deletion yet.
-        const reading = client.readStream(stream, { ...newest, requiresLeader: true });
+        const reading = client.readStream(stream, { ...newest, requiresLeader });
         for await (const { event } of reading) {
           if (event !== undefined) return fromRecord(event);
         }
@@ -37,6 +37,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
       });
     } catch (error) {
       if (isKind(error, 'stream-not-found')) return undefined;
+      if (requiresLeader && isKind(error, 'not-leader')) return latest(stream, false);
       throw unavailable(error);
     }
   }

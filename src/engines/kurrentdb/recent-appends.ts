@@ -1,9 +1,9 @@
-// Remembers appends whose result is unknown. With `any` and `exists` the server recognizes a repeated append only while
-// it remembers the ids in memory, so before such an append is repeated, its events are searched in the stream.
+// Remembers the last appends with `any` and `exists`. The server recognizes a repeated one only while it remembers the ids in
+// memory, so before such an append is repeated, its events are searched in the stream.
 
 import type { StreamWrite } from '../../store/store-engine.ts';
 
-export interface UncertainAppends {
+export interface RecentAppends {
   /** The last known revision of the stream before an attempt; −1 if unknown. */
   revisionBefore(stream: string): number;
   acknowledged(write: StreamWrite, revision: number): void;
@@ -12,26 +12,27 @@ export interface UncertainAppends {
   searchAfter(write: StreamWrite): number | undefined;
 }
 
-export const uncertainLimits = { appendsMax: 10_000, streamsMax: 10_000 } as const;
+export const recentLimits = { appendsMax: 10_000, streamsMax: 10_000 } as const;
 
-export function createUncertainAppends(
-  limits: typeof uncertainLimits = uncertainLimits,
-): UncertainAppends {
+export function createRecentAppends(limits: typeof recentLimits = recentLimits): RecentAppends {
   const revisions = new Map<string, number>();
-  const failures = new Map<string, number>();
+  /** The revision of the stream before the first attempt of an append. */
+  const attempts = new Map<string, number>();
   return {
     revisionBefore: (stream) => revisions.get(stream) ?? -1,
     acknowledged(write, revision) {
-      failures.delete(keyOf(write));
+      if (isCheckedByMemory(write)) {
+        remember(attempts, keyOf(write), revision - write.rows.length, limits.appendsMax);
+      }
       const known = revisions.get(write.stream) ?? -1;
       remember(revisions, write.stream, Math.max(known, revision), limits.streamsMax);
     },
     failed(write, revisionBefore) {
       const key = keyOf(write);
       // The first of several attempts may be the one that was stored.
-      remember(failures, key, failures.get(key) ?? revisionBefore, limits.appendsMax);
+      remember(attempts, key, attempts.get(key) ?? revisionBefore, limits.appendsMax);
     },
-    searchAfter: (write) => failures.get(keyOf(write)),
+    searchAfter: (write) => attempts.get(keyOf(write)),
   };
 }
 
