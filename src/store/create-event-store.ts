@@ -335,8 +335,9 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
             assertOpen();
             const query = { direction: 'forwards', after: from, filter: rowFilter } as const;
             const page = await engine.readAll({ ...query, ...bound, isLive, signal: readSignal });
-            const { rows } = page;
-            return { ...page, events: await decodeLive(rows), bytes: rowsBytes(rows) };
+            // Without the rows: an unread page holds each payload once.
+            const { rows, ...rest } = page;
+            return { ...rest, events: await decodeLive(rows), bytes: rowsBytes(rows) };
           },
           whenMore,
         },

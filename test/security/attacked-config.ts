@@ -34,7 +34,7 @@ export default defineConfig({
       outbox: [
         {
           name: 'sub:shop:hooks:v1',
-          filter: { types: [hookType] },
+          filter: { category: 'shop.hook.v1', types: [hookType] },
           mapper: {
             map: ({ payload, eventId }) => ({
               integrationType: `webhook:${eventId}`,

@@ -52,5 +52,5 @@ test('a replay without a running handler warns, ends by timeout or Ctrl-C, and s
   assert.match(states.stdout, /^subscription +state +shards +processes +waiting +dead letters\n/);
   assert.match(states.stdout, new RegExp(`^${name} +stopped +1 +0 +1 +1$`, 'm'));
   const lag = await runMillrace(['subscriptions', 'lag'], { env });
-  assert.match(lag.stdout, new RegExp(`^${name} +0{16} +0 +0\\.0 s$`, 'm'));
+  assert.match(lag.stdout, new RegExp(`^${name} +0{16} +0 events +0\\.0 s$`, 'm'));
 });
