@@ -46,7 +46,7 @@ for (const preset of ['23.10', '24.10', 'cluster'] as const) {
     const config = { engines: { store: server.url, outbox }, modules: [banking] };
     await using caller = await createPlatform({ ...config, roles: ['api'] });
     await caller.start();
-    const ids = Array.from({ length: 20 }, (_, index) => `a-${index}`);
+    const ids = Array.from({ length: 12 }, (_, index) => `a-${index}`);
     const openAccount = async (id: string): Promise<void> => {
       const command = { type: 'account.open', payload: { owner: id } };
       const { position } = await caller.handle({ tenant: 'core', id, command });

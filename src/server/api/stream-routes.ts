@@ -8,7 +8,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { EventReader } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { withTenantSubject } from '../../store/tenant-subject.ts';
+import { withTenantSubject } from '../../store/erasure.ts';
 import { createAppendRules } from '../../platform/modules/append-rules.ts';
 import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route, type TextResponse } from '../../platform/modules/route.ts';

@@ -3,8 +3,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { subjectHeader } from '../../../store/erasure.ts';
-import { tenantSubject } from '../../../store/tenant-subject.ts';
+import { subjectHeader, tenantSubject } from '../../../store/erasure.ts';
 import { taskStates } from '../../../tasks/task-job.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Task } from '../../../tasks/task-record.ts';

@@ -3,7 +3,7 @@
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
-import { withTenantSubject } from '../../../store/tenant-subject.ts';
+import { withTenantSubject } from '../../../store/erasure.ts';
 import { toIsoTime } from '../../../store/recorded-event.ts';
 import {
   streamDeleted,
