@@ -1,5 +1,5 @@
 // The conformance suite of the store through the official client and Millrace's server, on durable engines: a part of it
-// in `npm test`, all of it in the soak. adapter-on-memory runs the whole suite.
+// in `npm test`, all of it in the soak.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
