@@ -225,12 +225,8 @@ async function observeCommand<State, Event extends NewEvent, Command extends New
   { tenant, command, correlationId, headers = {} }: CommandRequest<Command>,
   work: (headers: Readonly<Record<string, unknown>>) => Promise<CommandResult<State, Event>>,
 ): Promise<CommandResult<State, Event>> {
-  const attributes = { ...labelsOf(aggregate), command: command.type, tenant };
-  const span = observer.span?.(
-    'handle command',
-    { ...attributes, correlationId },
-    traceOf(headers),
-  );
+  const attributes = { ...labelsOf(aggregate), command: command.type, tenant, correlationId };
+  const span = observer.span?.('handle command', attributes, traceOf(headers));
   const count = (outcome: string): void =>
     observer.count?.('commands_handled_total', { ...attributes, outcome });
   try {

@@ -108,7 +108,8 @@ export function startConsumer<Payload>(
       );
       return () => settleFailure(delivery, error);
     } finally {
-      observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group });
+      const { correlationId } = delivery;
+      observer.record?.('bus_handler_duration_ms', clock.now() - beganMs, { group, correlationId });
       span?.end();
     }
   }

@@ -330,7 +330,7 @@ async function startHttpApi(
     limits: { ...config.server?.limits, drainMsMax: shutdown.requestsMs },
     version: packageVersion(),
     observer: telemetry.observer,
-    metrics: () => telemetry.metrics(),
+    metrics: (format) => telemetry.metrics(format),
     fallbackHandler: ntfy,
   });
 }

@@ -175,6 +175,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     );
     observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
       destination: integrationType,
+      correlationId: message.correlationId,
     });
     if (breaker !== undefined && admission !== undefined) {
       const result = breakerResultOf(outcome, signal);
@@ -297,6 +298,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       observer.count?.('delivery_attempts_total', {
         destination: integrationType,
         outcome: outcome.kind,
+        correlationId,
       });
       // A message that only waits for a limit has not failed.
       if (outcome.kind !== 'sent' && isTried(outcome)) {

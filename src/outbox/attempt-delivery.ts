@@ -75,12 +75,12 @@ export function attemptDelivery(
     const error = 'the payload was erased with its person';
     return Promise.resolve({ kind: 'dead', claim, error });
   }
-  const { integrationType, eventType } = message;
+  const { integrationType, eventType, correlationId } = message;
   const what = { source, operation, phase: 'START' } as const;
   logOutbox(observer, what, message, { outboxId: message.id, integrationType });
   const decide = (result: DeliveryResult): OutboxOutcome => {
     const nowMs = clock.now();
-    const attributes = { integrationType, eventType, outcome: result.kind };
+    const attributes = { integrationType, eventType, outcome: result.kind, correlationId };
     observer.record?.('outbox_delivery_duration_ms', nowMs - startMs, attributes);
     return decideDelivery(message, result, { nowMs, schedule });
   };

@@ -30,8 +30,8 @@ export function reportOutcome(
   },
 ): void {
   const { source, observer, reports } = to;
-  const { integrationType, eventType } = message;
-  const attributes = { integrationType, eventType };
+  const { integrationType, eventType, correlationId } = message;
+  const attributes = { integrationType, eventType, correlationId };
   if (outcome.kind === 'released') return;
   const phases = { sent: 'SENT', failed: 'FAILED', dead: 'DEAD' } as const;
   const isSettled = settled === 'settled';

@@ -39,6 +39,42 @@ wait_seconds_count{shop="a"} 4
   );
 });
 
+test('OpenMetrics has the correlation id of the last observation as exemplar', () => {
+  const { observer, expose } = createMetrics({
+    table: [...table, { name: 'odd', type: 'counter', help: 'A "counter" without a suffix.' }],
+  });
+  observer.count('orders_total', { shop: 'a', correlationId: 'c-1' });
+  observer.count('orders_total', { shop: 'a', correlationId: 'c-"2"' }, 4);
+  observer.count('orders_total', { shop: 'a', correlationId: 'x'.repeat(115) });
+  observer.gauge('tables_free', 3, { correlationId: 'c-3' });
+  observer.record('wait_seconds', 0.5, { shop: 'a', correlationId: 'c-4' });
+  observer.record('wait_seconds', 3, { shop: 'a' });
+  observer.record('wait_seconds', 60, { shop: 'a', correlationId: 'c-5' });
+  observer.count('odd', { correlationId: 'c-6' });
+  assert.equal(
+    expose('openmetrics'),
+    `# HELP orders Orders.
+# TYPE orders counter
+orders_total{shop="a"} 6 # {correlation_id="c-\\"2\\""} 4
+# HELP tables_free Free\\ntables \\\\ now.
+# TYPE tables_free gauge
+tables_free 3
+# HELP wait_seconds Waits.
+# TYPE wait_seconds histogram
+wait_seconds_bucket{shop="a",le="1"} 1 # {correlation_id="c-4"} 0.5
+wait_seconds_bucket{shop="a",le="5"} 2
+wait_seconds_bucket{shop="a",le="+Inf"} 3 # {correlation_id="c-5"} 60
+wait_seconds_sum{shop="a"} 63.5
+wait_seconds_count{shop="a"} 3
+# HELP odd A \\"counter\\" without a suffix.
+# TYPE odd unknown
+odd 1
+# EOF
+`,
+  );
+  assert.doesNotMatch(expose(), /c-/);
+});
+
 test('does not expose attributes that are not labels of the metric', () => {
   const { observer, expose } = createMetrics({ table });
   observer.count('orders_total', { shop: 'a', correlationId: 'c-1' });

@@ -1,4 +1,5 @@
-// The metrics of the process: declared names and labels, a bounded number of series, and Prometheus' text format.
+// The metrics of the process: declared names and labels, a bounded number of series, and the text formats of
+// Prometheus and OpenMetrics. The latter also has exemplars: the correlation id of the last observation of a series.
 // Counting is on the hot path, so as much work as possible happens at the scrape.
 
 import type { Attributes, Observer } from '../foundation/observer.ts';
@@ -35,9 +36,11 @@ export interface Metrics {
   readonly observer: Required<Pick<Observer, 'count' | 'gauge' | 'record'>>;
   /** Replaces all series of these metrics with the samples. */
   readonly replace: (names: readonly string[], samples: readonly Sample[]) => void;
-  /** Returns all series in the text format of Prometheus. */
-  readonly expose: () => string;
+  /** Returns all series. Default: the text format of Prometheus, which has no exemplars. */
+  readonly expose: (format?: MetricsFormat) => string;
 }
+
+export type MetricsFormat = 'prometheus' | 'openmetrics';
 
 const other = 'other';
 
@@ -86,8 +89,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         const metric = find(name, 'counter');
         if (metric === undefined) return;
         // A decreasing counter looks like a restart.
-        if (by >= 0 && Number.isFinite(by)) seriesOf(metric, attributes).value += by;
-        else drop('invalid');
+        if (!(by >= 0 && Number.isFinite(by))) return drop('invalid');
+        const series = seriesOf(metric, attributes);
+        series.value += by;
+        keepExemplar(series, 0, by, attributes);
       },
       gauge(name, value, attributes) {
         const metric = find(name, 'gauge');
@@ -102,6 +107,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         series.count += 1;
         const at = metric.buckets.findIndex((bound) => value <= bound);
         if (at !== -1) series.inBucket[at] = (series.inBucket[at] ?? 0) + 1;
+        keepExemplar(series, at === -1 ? metric.buckets.length : at, value, attributes);
       },
     },
     replace(names, samples) {
@@ -111,7 +117,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
         if (metric !== undefined) seriesOf(metric, labels).value = value;
       }
     },
-    expose: () => [...metrics.values()].flatMap(metricLines).join(''),
+    expose(format = 'prometheus') {
+      if (format === 'prometheus') return [...metrics.values()].flatMap(prometheusLines).join('');
+      return [...[...metrics.values()].flatMap(openMetricsLines), '# EOF\n'].join('');
+    },
   };
 }
 
@@ -123,6 +132,26 @@ interface Series {
   count: number;
   /** Non-cumulative counts per bucket. */
   readonly inBucket: number[];
+  /** The last one per bucket, the last bucket without a bound; of a counter, one. */
+  readonly exemplars: Exemplar[];
+}
+
+interface Exemplar {
+  readonly correlationId: string;
+  readonly value: number;
+}
+
+/** OpenMetrics allows 128 characters for names and values of an exemplar together. */
+const exemplarCharsMax = 128 - 'correlation_id'.length;
+
+function keepExemplar(
+  { exemplars }: Series,
+  at: number,
+  value: number,
+  { correlationId }: Attributes,
+): void {
+  if (typeof correlationId !== 'string' || correlationId === '') return;
+  if (correlationId.length <= exemplarCharsMax) exemplars[at] = { correlationId, value };
 }
 
 interface Metric extends MetricDefinition {
@@ -167,6 +196,7 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
       value: 0,
       count: 0,
       inBucket: buckets.map(() => 0),
+      exemplars: [],
     };
     all.set(key, series);
     return series;
@@ -202,39 +232,79 @@ function createMetric(definition: MetricDefinition, limits: MetricLimits): Metri
 }
 
 /**
- * The content type of a scrape.
+ * The content types of a scrape.
  *
  * @example
- * import { metricsContentType } from 'millrace/telemetry';
+ * import { metricsContentTypes } from 'millrace/telemetry';
  *
- * console.log(metricsContentType); // text/plain; version=0.0.4; charset=utf-8
+ * console.log(metricsContentTypes.prometheus); // text/plain; version=0.0.4; charset=utf-8
  */
-export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8';
+export const metricsContentTypes: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+};
 
-function metricLines(metric: Metric): string[] {
+function prometheusLines(metric: Metric): string[] {
   const { name, type, help, series } = metric;
   if (series.size === 0) return [];
-  const lines = [`# HELP ${name} ${escapedLine(help)}`, `# TYPE ${name} ${type}`];
-  for (const each of series.values()) {
-    if (type === 'histogram') lines.push(...histogramLines(metric, each));
-    else lines.push(`${name}${labelText(metric, each)} ${numberText(each.value)}`);
-  }
-  return lines.map((line) => `${line}\n`);
+  return [
+    `# HELP ${name} ${escapedLine(help)}\n`,
+    `# TYPE ${name} ${type}\n`,
+    ...sampleLines(metric),
+  ];
 }
 
-function histogramLines(metric: Metric, series: Series): string[] {
+/** OpenMetrics names a counter without its suffix, and knows no counter that has none. */
+function openMetricsLines(metric: Metric): string[] {
+  const { name, type, help, series } = metric;
+  if (series.size === 0) return [];
+  const family = type === 'counter' ? name.replace(/_total$/, '') : name;
+  const known = type === 'counter' && family === name ? 'unknown' : type;
+  return [
+    `# HELP ${family} ${escapedText(help)}\n`,
+    `# TYPE ${family} ${known}\n`,
+    ...sampleLines(metric, known === 'unknown' ? undefined : exemplarText),
+  ];
+}
+
+function sampleLines(
+  metric: Metric,
+  exemplarOf: (series: Series, at: number) => string = () => '',
+): string[] {
+  const { name, type } = metric;
+  return [...metric.series.values()].flatMap((each) => {
+    if (type === 'histogram') return histogramLines(metric, each, exemplarOf);
+    return [`${name}${labelText(metric, each)} ${numberText(each.value)}${exemplarOf(each, 0)}\n`];
+  });
+}
+
+function histogramLines(
+  metric: Metric,
+  series: Series,
+  exemplarOf: (series: Series, at: number) => string,
+): string[] {
   const { name, buckets } = metric;
   let below = 0;
+  const bucket = (le: string, count: number, at: number): string =>
+    `${name}_bucket${labelText(metric, series, le)} ${count}${exemplarOf(series, at)}\n`;
   const lines = buckets.map((bound, at) => {
     below += series.inBucket[at] ?? 0;
-    return `${name}_bucket${labelText(metric, series, numberText(bound))} ${below}`;
+    return bucket(numberText(bound), below, at);
   });
   return [
     ...lines,
-    `${name}_bucket${labelText(metric, series, '+Inf')} ${series.count}`,
-    `${name}_sum${labelText(metric, series)} ${numberText(series.value)}`,
-    `${name}_count${labelText(metric, series)} ${series.count}`,
+    bucket('+Inf', series.count, buckets.length),
+    `${name}_sum${labelText(metric, series)} ${numberText(series.value)}\n`,
+    `${name}_count${labelText(metric, series)} ${series.count}\n`,
   ];
+}
+
+/** A gauge has none, because only counting and recording keep them. */
+function exemplarText({ exemplars }: Series, at: number): string {
+  const kept = exemplars[at];
+  if (kept === undefined) return '';
+  const id = escapedText(kept.correlationId.toWellFormed());
+  return ` # {correlation_id="${id}"} ${numberText(kept.value)}`;
 }
 
 function labelText({ labels, derived }: Metric, { values }: Series, le?: string): string {
@@ -251,10 +321,12 @@ function labelPairs(labels: readonly string[], values: readonly string[]): strin
   return labels.flatMap((label, at) => {
     const value = values[at] ?? '';
     // Prometheus treats an empty label as absent.
-    return value === ''
-      ? []
-      : [`${label}="${escapedLine(value.toWellFormed()).replaceAll('"', '\\"')}"`];
+    return value === '' ? [] : [`${label}="${escapedText(value.toWellFormed())}"`];
   });
+}
+
+function escapedText(text: string): string {
+  return escapedLine(text).replaceAll('"', '\\"');
 }
 
 function escapedLine(text: string): string {

@@ -8,7 +8,7 @@ import type { Logger, Observer } from '../foundation/observer.ts';
 import { type Collector, collectMetrics } from './collect-metrics.ts';
 import { processCollector } from './collectors.ts';
 import { type LogStream, type LoggerOptions, createLogger } from './create-logger.ts';
-import { createMetrics } from './create-metrics.ts';
+import { createMetrics, type MetricsFormat } from './create-metrics.ts';
 import type { MetricDefinition } from './metric-table.ts';
 
 export interface TelemetryOptions {
@@ -38,8 +38,8 @@ export interface Telemetry extends AsyncDisposable {
   readonly log: Logger;
   /** Adds collectors: engines are opened after their observer exists. */
   collect(collectors: readonly Collector[]): void;
-  /** The body of `GET /metrics`, of type `metricsContentType`. Never rejects. */
-  metrics(): Promise<string>;
+  /** The body of `GET /metrics`, of the type in `metricsContentTypes`. Never rejects. */
+  metrics(format?: MetricsFormat): Promise<string>;
 }
 
 const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -81,9 +81,9 @@ export async function createTelemetry(options: TelemetryOptions = {}): Promise<T
       collectors = [...collectors, ...more];
       collect = collectMetrics(metrics, collectors, { clock, log });
     },
-    async metrics() {
+    async metrics(format) {
       await collect();
-      return metrics.expose();
+      return metrics.expose(format);
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };

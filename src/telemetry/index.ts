@@ -10,9 +10,10 @@ export {
 export {
   createMetrics,
   metricLimits,
-  metricsContentType,
+  metricsContentTypes,
   type MetricLimits,
   type Metrics,
+  type MetricsFormat,
   type MetricsOptions,
   type Sample,
 } from './create-metrics.ts';

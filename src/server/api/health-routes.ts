@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { MillraceError } from '../../foundation/error.ts';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
-import { metricsContentType } from '../../telemetry/create-metrics.ts';
+import { metricsContentTypes, type MetricsFormat } from '../../telemetry/create-metrics.ts';
 import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
 import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
@@ -95,21 +95,24 @@ function watchFiles(roles: readonly ResolvedRole[]): () => Readonly<Record<strin
 }
 
 /** Needs the scope `read`, because metrics show the load and the failures of all tenants. */
-export function metricsRoute(metrics: () => Promise<string>): Route {
+export function metricsRoute(metrics: (format: MetricsFormat) => Promise<string>): Route {
   return route({
     method: 'GET',
     path: '/metrics',
-    summary: 'Metrics in the Prometheus text format',
+    summary: 'Metrics in the Prometheus text format, or as OpenMetrics with exemplars',
     tag: 'health',
     access: 'read',
-    responses: { 200: { description: 'The metrics', contentType: metricsContentType } },
-    async handle({ principal }) {
+    responses: { 200: { description: 'The metrics', contentType: metricsContentTypes.prometheus } },
+    async handle({ principal, headers }) {
       if (principal?.tenant !== undefined) {
         throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
           details: { field: 'authorization' },
         });
       }
-      return textResponse(metricsContentType, await metrics());
+      // Prometheus prefers OpenMetrics wherever it accepts it.
+      const isOpen = (headers['accept'] ?? '').includes('application/openmetrics-text');
+      const format = isOpen ? 'openmetrics' : 'prometheus';
+      return textResponse(metricsContentTypes[format], await metrics(format));
     },
   });
 }

@@ -254,12 +254,21 @@ test('the health routes need no credentials and report a platform that is not st
 });
 
 test('metrics need credentials for all tenants', async () => {
-  await using api = await openApi({ metrics: async () => 'up 1\n' });
+  await using api = await openApi({ metrics: async (format) => `${format}\n` });
   assert.equal((await api.ask('/metrics')).status, 401);
   assert.equal((await api.ask('/metrics', await api.token('read', 'core'))).status, 403);
   const response = await api.ask('/metrics', await api.token('read'));
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
-  assert.equal(await response.text(), 'up 1\n');
+  assert.equal(await response.text(), 'prometheus\n');
+});
+
+test('metrics are in the format that the caller accepts', async () => {
+  await using api = await openApi({ metrics: async (format) => `${format}\n` });
+  // As Prometheus asks.
+  const accept = 'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.3';
+  const response = await api.ask('/metrics', await api.token('read'), { headers: { accept } });
+  assert.match(response.headers.get('content-type') ?? '', /^application\/openmetrics-text/);
+  assert.equal(await response.text(), 'openmetrics\n');
 });
 
 test('the OpenAPI document lists every command, and the reference page every route', async () => {

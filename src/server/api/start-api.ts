@@ -29,6 +29,7 @@ import type { WsLimits } from '../http/ws-connection.ts';
 import type { ApiPlatform } from './api-context.ts';
 import { apiRoutes, openModuleWebs } from './api-routes.ts';
 import { metricsRoute } from './health-routes.ts';
+import type { MetricsFormat } from '../../telemetry/create-metrics.ts';
 import { wsOperations } from './ws-operations.ts';
 
 export interface ApiOptions extends Pick<
@@ -42,7 +43,7 @@ export interface ApiOptions extends Pick<
   readonly routes?: readonly Route[] | undefined;
   readonly version?: string | undefined;
   /** Returns the text of `GET /metrics`. Default: no such route. */
-  readonly metrics?: (() => Promise<string>) | undefined;
+  readonly metrics?: ((format: MetricsFormat) => Promise<string>) | undefined;
   readonly observer?: Observer | undefined;
 }
 

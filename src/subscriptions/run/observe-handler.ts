@@ -34,10 +34,10 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
 
   function report({ events }: HandlerWork, status: 'success' | 'error', startedMs: number): void {
     const seconds = (clock.now() - startedMs) / 1_000 / events.length;
-    for (const { type, tenant, aggregate } of events) {
-      const { bc } = aggregate;
-      count?.('events_processed_total', { handler, event_type: type, status, bc, tenant });
-      record?.('event_processing_duration_seconds', seconds, { handler, event_type: type });
+    for (const { type, tenant, aggregate, correlationId } of events) {
+      const attributes = { handler, event_type: type, correlationId };
+      count?.('events_processed_total', { ...attributes, status, bc: aggregate.bc, tenant });
+      record?.('event_processing_duration_seconds', seconds, attributes);
     }
   }
 

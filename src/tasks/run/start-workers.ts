@@ -182,7 +182,9 @@ export function startWorkers(
       });
     });
     const outcome = await Promise.race([running, halted]);
-    observer.record?.('task_run_duration_ms', clock.now() - beganMs, { type: task.type, outcome });
+    const { type, correlationId } = task;
+    const attributes = { type, outcome, correlationId };
+    observer.record?.('task_run_duration_ms', clock.now() - beganMs, attributes);
     span?.set({ outcome });
     span?.end();
     // A job that is released stays in the list until then, so that heartbeats keep its lease.
