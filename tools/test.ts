@@ -1,12 +1,14 @@
 // `npm test`: every check and every test file. `npm test -- --help` lists the options.
 
 import { hostSharedServers } from '../src/testing/servers/shared-servers.ts';
+import { bundleChildren } from './test-run/bundle-children.ts';
 import { readLastRun, writeLastRun } from './test-run/last-run.ts';
 import { printSummary } from './test-run/summary.ts';
 import { findTestFiles, isHeavy, selectTestFiles } from './test-run/test-files.ts';
 import { keepTestFilesInMemory } from './test-run/test-folder.ts';
 import { parseTestOptions, usage, type TestOptions } from './test-run/test-options.ts';
 import { runTests, type Check } from './test-run/test-run.ts';
+import { root } from './test-run/test-worker.ts';
 
 /** Long files, which start first because the run would otherwise wait for them last. */
 const longest = [
@@ -51,6 +53,7 @@ const seconds = (name: string): number => lastRun.seconds[name] ?? (isHeavy(name
 const isLong = (file: string): boolean => longest.some((word) => file.includes(word));
 
 keepTestFilesInMemory();
+if (isWhole && !options.fast) Object.assign(process.env, await bundleChildren(root));
 const startedAt = performance.now();
 const servers = files.some(isHeavy) ? await hostSharedServers() : undefined;
 try {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { childScript } from './bundled-children.ts';
 import { notifyReaper } from './servers/reaper.ts';
 
 export interface ChildOptions {
@@ -50,7 +50,7 @@ export function startChild(script: URL, options: ChildOptions = {}): Child {
   const { input = null, nodeFlags = [], env = {} } = options;
   const child = spawn(
     process.execPath,
-    [...nodeFlags, fileURLToPath(script), JSON.stringify(input)],
+    [...nodeFlags, childScript(script), JSON.stringify(input)],
     {
       // The cache spares many short-lived processes the compilation of the same files.
       env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...process.env, ...env },
