@@ -10,7 +10,7 @@ import { isKeyStream } from '../../store/erasure.ts';
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
 
 /** A filter in the format of the client. */
-export type ServerFilter = Expression & {
+type ServerFilter = Expression & {
   readonly filterOn: 'eventType' | 'streamName';
   readonly checkpointInterval: number;
 };
