@@ -94,6 +94,7 @@ const results = await runTests({
   fileTimeoutMs: minutes * 60_000,
   files,
   isAlone: () => true,
+  showsNotes: true,
   command: 'npm run test:engines --',
 });
 printSummary(results, { startedAt });

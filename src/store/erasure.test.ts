@@ -25,6 +25,9 @@ describe('sealing', () => {
       () => unseal(JSON.parse(sealed), { ...event, eventId: 'e-2' }, { kind: 'key', key }),
       () => unseal(JSON.parse(sealed), event, { kind: 'key', key: newSubjectKey() }),
       () => unseal({ $sealed: flipped(sealed) }, event, { kind: 'key', key }),
+      ...['', 'AAAA', 'A'.repeat(24)].map(
+        ($sealed) => () => unseal({ $sealed }, event, { kind: 'key', key }),
+      ),
     ];
     for (const attempt of attempts) {
       assert.throws(attempt, (error) => hasCode(error, 'STORE_CORRUPT'));

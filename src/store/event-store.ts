@@ -27,7 +27,10 @@ export interface AppendResult {
   readonly stream: string;
   /** Revision of the last event of this append. */
   readonly revision: number;
-  /** `startPosition` for a duplicate whose first position the server no longer knows. */
+  /**
+   * Of the last event; with `positionUnit` bytes, of the last event of all streams of the append. `startPosition` for a
+   * duplicate whose first position is no longer known.
+   */
   readonly position: Position;
   /**
    * The append is a duplicate: the events were appended before, and nothing was written. Without `exactDuplicates`,

@@ -27,19 +27,16 @@ export function recordResults(): void {
   });
 }
 
-export function printTable(): void {
+export function resultTable(): string {
   const width = Math.max(...[...topics.keys()].map((topic) => topic.length));
   const line = (topic: string, passed: number | string, failed: number | string): string =>
     `| ${topic.padEnd(width)} | ${String(passed).padStart(6)} | ${String(failed).padStart(6)} |`;
   const sum = (key: keyof Topic): number =>
     [...topics.values()].reduce((total, topic) => total + topic[key], 0);
-  process.stdout.write(
-    [
-      line('topic', 'passed', 'failed'),
-      ...[...topics].map(([topic, { passed, failed }]) => line(topic, passed, failed)),
-      line('all', sum('passed'), sum('failed')),
-      ...failures.map((name) => `failed: ${name}`),
-      '',
-    ].join('\n'),
-  );
+  return [
+    line('topic', 'passed', 'failed'),
+    ...[...topics].map(([topic, { passed, failed }]) => line(topic, passed, failed)),
+    line('all', sum('passed'), sum('failed')),
+    ...failures.map((name) => `failed: ${name}`),
+  ].join('\n');
 }

@@ -11,7 +11,7 @@ import { connectForeign, foreignCases } from '../kurrent/foreign-cases.ts';
 import { recoveryCases } from '../kurrent/recovery-cases.ts';
 import { scavengeCases } from '../kurrent/scavenge-cases.ts';
 import { controlOf, killable } from './kurrentdb-control.ts';
-import { printTable, recordResults } from './kurrentdb-table.ts';
+import { recordResults, resultTable } from './kurrentdb-table.ts';
 import { openedNow } from './opened-now.ts';
 
 const url = process.env['MILLRACE_TEST_KURRENTDB'];
@@ -25,7 +25,6 @@ if (url === undefined) {
   const foreign = await connectForeign({ url });
   after(() => foreign[Symbol.asyncDispose]());
   recordResults();
-  after(printTable);
   describe(`${title}: conformance`, () => {
     for (const { name, skip, run } of eventStoreConformance(fixture)) {
       test(name, { skip: skip ?? false }, ({ signal }) => run(signal));
@@ -40,6 +39,7 @@ if (url === undefined) {
     describe(`${title}: scavenge`, () =>
       scavengeCases(async () => ({ url, scavenge: () => control.run('scavenge') })));
   }
+  test(`${title}: results`, (context) => context.diagnostic(resultTable()));
 }
 
 async function fixtureAt(target: string): Promise<StoreFixture> {

@@ -236,8 +236,9 @@ test(
           throw clientError('deadline-exceeded');
         }
         inFlight.add(id);
+        // The first one is written while an equal one waits.
+        while (unanswered === 0) await turn();
         const result = await client.appendToStream(stream, events, options);
-        await turn();
         inFlight.delete(id);
         return result;
       },

@@ -13,6 +13,7 @@ import {
   newEvents,
   newStream,
   only,
+  turn,
 } from '../../src/testing/conformance/store/fixture.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import {
@@ -74,6 +75,36 @@ export function foreignCases({ served, client, db: { store } }: ForeignContext):
     await client.append(stream, bytesEvent(Uint8Array.from([0, 255, 7])));
     const { payload } = only(await store.readStream(stream).toArray());
     assert.deepEqual(payload, { $bytes: Buffer.from([0, 255, 7]).toString('base64') });
+  });
+
+  test('an unreadable event is parked in a group and does not end a subscription', async ({
+    signal,
+  }) => {
+    const stream = newStream();
+    const subject = unique('person-');
+    const headers = { [subjectHeader]: subject };
+    const [first, last] = [newEvent({ headers }), newEvent()];
+    const { position: after } = await store.append(stream, [first]);
+    const damaged = event({ data: { $sealed: 'AAAA' }, metadata: headers });
+    await client.append(stream, damaged);
+    await store.append(stream, [last]);
+    const group = unique('g');
+    const delivered: string[] = [];
+    for await (const { event: each, ack } of store.consume({ group, stream, signal })) {
+      delivered.push(each.eventId);
+      await ack();
+      if (each.eventId === last.eventId) break;
+    }
+    assert.deepEqual(delivered, [first.eventId, last.eventId]);
+    const parked = await parkedIn(client, { stream, group });
+    assert.deepEqual(parked, [damaged.id]);
+
+    await using follower = follow(store.subscribe({ after, signal }));
+    const [read] = await follower.before(last.eventId);
+    assert.equal(read?.eventId, damaged.id);
+    assert.match(read?.unreadable ?? '', new RegExp(damaged.id));
+    // Without the key, the event is erased instead of unreadable, so later cases can read all events.
+    await store.forget(subject);
   });
 
   test('an event of the adapter is JSON with metadata that the tools of KurrentDB understand', async () => {
@@ -260,4 +291,21 @@ export function foreignCases({ served, client, db: { store } }: ForeignContext):
     await slow.count(2_000);
     assert.equal(slow.events.length, 2_000);
   });
+}
+
+/** The ids of the parked events of a group, as soon as there is one. */
+async function parkedIn(
+  { api }: OfficialClient,
+  { stream, group }: { readonly stream: string; readonly group: string },
+): Promise<readonly string[]> {
+  const parked = `$persistentsubscription-${stream}::${group}-parked`;
+  for (;;) {
+    try {
+      const read = await collect(api.readStream(parked, { resolveLinkTos: true }));
+      return read.map((each) => each.event?.id ?? '');
+    } catch (error) {
+      if ((error as { readonly type?: string }).type !== 'stream-not-found') throw error;
+      await turn();
+    }
+  }
 }

@@ -7,6 +7,7 @@ export interface Progress {
   start(name: string): void;
   finish(name: string): void;
   printFailure(text: string): void;
+  readonly print: (text: string) => void;
   end(): void;
 }
 
@@ -61,6 +62,10 @@ export function createProgress(options: {
     if (isTerminal) process.stdout.write(`\r\x1B[K${line.slice(0, process.stdout.columns - 1)}`);
     else process.stdout.write(`${line}\n`);
   };
+  const print = (text: string): void => {
+    clear();
+    process.stdout.write(`${text}\n\n`);
+  };
   const timer = setInterval(draw, isTerminal ? redrawMs : plainLineMs);
 
   return {
@@ -74,9 +79,9 @@ export function createProgress(options: {
     },
     printFailure(text) {
       failures += 1;
-      clear();
-      process.stdout.write(`${text}\n\n`);
+      print(text);
     },
+    print,
     end() {
       clearInterval(timer);
       clear();

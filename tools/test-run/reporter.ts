@@ -34,6 +34,8 @@ function messagesOf(event: TestEvent, parents: string[]): readonly WorkerMessage
   if (type === 'test:diagnostic' && data.message.startsWith('Error:')) {
     return [{ kind: 'failed', error: data.message }];
   }
+  if (type === 'test:diagnostic' && data.nesting > 0)
+    return [{ kind: 'noted', text: data.message }];
   // Not 'test:start', which waits until the tests before it are reported.
   if (type !== 'test:dequeue' && type !== 'test:pass' && type !== 'test:fail') return [];
   const isFile = data.nesting === 0;

@@ -165,10 +165,19 @@ test('with bail, no file starts after the first failure', async () => {
   assert.equal(stdout.trimEnd().split('\n').at(-1), '1 passed, 1 failed, 0 skipped');
 });
 
+test('the diagnostics of a green file are printed on request', async () => {
+  const noted = { noted: `test('works', (t) => t.diagnostic('topic | passed'));` };
+  for (const showsNotes of [false, true]) {
+    const { stdout, code } = await runFiles(noted, { showsNotes });
+    assert.equal(code, undefined);
+    assert.equal(/^topic \| passed$/m.test(stdout), showsNotes);
+  }
+});
+
 /** Runs the sources as test files in a separate process, as the runner's commands do. */
 async function runFiles(
   sources: Readonly<Record<string, string>>,
-  options: Partial<Pick<TestRunOptions, 'slots' | 'bail' | 'fileTimeoutMs'>> = {},
+  options: Partial<Pick<TestRunOptions, 'slots' | 'bail' | 'fileTimeoutMs' | 'showsNotes'>> = {},
 ): Promise<{ readonly stdout: string; readonly code: unknown; readonly folder: string }> {
   mkdirSync(join(root, '.millrace'), { recursive: true });
   const folder = mkdtempSync(join(root, '.millrace/test-run-'));

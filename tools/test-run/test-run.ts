@@ -30,6 +30,8 @@ export interface TestRunOptions extends WorkerOptions {
   readonly expectedSeconds?: (name: string) => number;
   /** Stops at the first failure. */
   readonly bail?: boolean;
+  /** Prints the diagnostics of tests that pass. */
+  readonly showsNotes?: boolean;
   /** The npm command that runs tests again, as it is printed next to a failure. */
   readonly command: string;
 }
@@ -122,6 +124,7 @@ export async function runTests(options: TestRunOptions): Promise<readonly TestRe
     if (isStopped) return;
     if (message.kind === 'passed') score.passed += 1;
     if (message.kind === 'skipped') score.skipped.push(message.reason);
+    if (message.kind === 'noted' && options.showsNotes === true) progress.print(message.text);
     if (message.kind !== 'failed') return;
     score.failed += 1;
     const { title, error } = message;

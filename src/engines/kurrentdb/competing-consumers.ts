@@ -1,11 +1,12 @@
 // Competing consumers on KurrentDB's persistent subscriptions. The server stores the position of the group, delivers
 // every event to one consumer at a time, and redelivers it if it is not settled.
 
-import { aborted, type Clock } from '../../foundation/clock.ts';
+import { slept } from '../../foundation/async/slept.ts';
+import type { Clock } from '../../foundation/clock.ts';
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { RecordedEvent, StoredRow } from '../../store/recorded-event.ts';
 import { fromClientRecord } from './event-record.ts';
-import type { Client, ClientRecord } from './client.ts';
+import { itemsOf, type Client, type ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind, isTransient, unavailable } from './errors.ts';
 import { isWanted, pushDown } from './push-down.ts';
@@ -77,9 +78,7 @@ export async function* consumeGroup(
       parts.onFailure(error);
     }
     const sleepMs = Math.min(pauseMs.max, pauseMs.first * 2 ** failures);
-    // The sleep rejects only when it is aborted.
-    await parts.clock.sleep(sleepMs, signal).catch(() => undefined);
-    if (isAborted()) return;
+    if (!(await slept(parts.clock, sleepMs, signal))) return;
   }
 }
 
@@ -98,26 +97,18 @@ async function* deliveries(
     async (client) => open(client, options, inFlightMax),
     signal,
   );
-  const leave = (): void => void subscription.destroy(aborted(signal));
-  signal?.addEventListener('abort', leave, { once: true });
-  try {
-    // The buffer of the Readable is bounded: the server limits the number of unsettled events.
-    for await (const delivered of subscription) {
-      const { event, retryCount } = delivered as {
-        readonly event?: ClientRecord;
-        readonly retryCount?: number;
-      };
-      const read = event === undefined ? undefined : fromClientRecord(event);
-      const [recorded] =
-        read !== undefined && isWanted(filter, read) ? await parts.decode([read.row]) : [];
-      if (recorded === undefined) await subscription.ack(delivered);
-      else if (recorded.unreadable !== undefined)
-        await subscription.nack('park', recorded.unreadable, delivered);
-      else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
-    }
-  } finally {
-    signal?.removeEventListener('abort', leave);
-    await subscription.unsubscribe();
+  // The buffer of the Readable is bounded: the server limits the number of unsettled events.
+  for await (const delivered of itemsOf(subscription, signal)) {
+    const { event, retryCount } = delivered as {
+      readonly event?: ClientRecord;
+      readonly retryCount?: number;
+    };
+    const row = event === undefined ? undefined : fromClientRecord(event);
+    const [recorded] = row !== undefined && isWanted(filter, row) ? await parts.decode([row]) : [];
+    if (recorded === undefined) await subscription.ack(delivered);
+    else if (recorded.unreadable !== undefined)
+      await subscription.nack('park', recorded.unreadable, delivered);
+    else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
   }
 }
 

@@ -1,14 +1,17 @@
 // Uses one client at a time and replaces it after a failure. The native bridge of the client does not recover if its
 // first read finds no server.
 
+import { unlessAborted } from '../../foundation/async/when-aborted.ts';
 import { aborted } from '../../foundation/clock.ts';
 import { convertErrors } from '../../foundation/error.ts';
 import { closeClient, loadClient, type Client } from './client.ts';
 import { isTransient, storeClosed, unavailable } from './errors.ts';
 
 export interface KurrentdbConnection extends AsyncDisposable {
-  readonly isClosed: boolean;
-  /** Runs the work with a client; errors of the client pass unchanged. */
+  /**
+   * Runs the work with a client; errors of the client pass unchanged. The client does not support signals: after an
+   * abort, its result is ignored.
+   */
   use<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Like `use`, with errors translated to `MillraceError`. */
   request<T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T>;
@@ -26,10 +29,9 @@ export async function connectKurrentdb(
 ): Promise<KurrentdbConnection> {
   const isOwn = typeof target === 'string';
   const create = isOwn ? await loadClient(target) : () => target;
-  const closing = Promise.withResolvers<never>();
-  closing.promise.catch(() => undefined);
+  const closing = new AbortController();
+  const { signal: closed } = closing;
   let current: SharedClient | undefined = { client: create(), users: 0, failed: false };
-  let isClosed = false;
 
   const discard = async ({ client }: SharedClient): Promise<void> => {
     if (!isOwn) return;
@@ -41,19 +43,20 @@ export async function connectKurrentdb(
   };
 
   const use = async <T>(work: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> => {
-    if (isClosed) throw storeClosed();
+    if (closed.aborted) throw storeClosed();
     if (signal?.aborted === true) throw aborted(signal);
     current ??= { client: create(), users: 0, failed: false };
     const shared = current;
     shared.users += 1;
     try {
-      return await orStopped(work(shared.client), signal, closing.promise);
+      const end = signal === undefined ? closed : AbortSignal.any([closed, signal]);
+      return await unlessAborted(work(shared.client), end);
     } catch (error) {
       if (isOwn && isTransient(error)) {
         shared.failed = true;
         if (current === shared) current = undefined;
       }
-      throw isClosed ? storeClosed() : error;
+      throw closed.aborted ? storeClosed() : error;
     } finally {
       shared.users -= 1;
       // Other requests may still use the client.
@@ -62,34 +65,12 @@ export async function connectKurrentdb(
   };
 
   return {
-    get isClosed() {
-      return isClosed;
-    },
     use,
     request: (work, signal) => convertErrors(() => use(work, signal), unavailable),
     async [Symbol.asyncDispose]() {
-      if (isClosed) return;
-      isClosed = true;
-      closing.reject(storeClosed());
+      if (closed.aborted) return;
+      closing.abort();
       if (current !== undefined) await discard(current);
     },
   };
-}
-
-/** The client does not support signals: after an abort, its result is ignored. */
-async function orStopped<T>(
-  work: Promise<T>,
-  signal: AbortSignal | undefined,
-  closing: Promise<never>,
-): Promise<T> {
-  work.catch(() => undefined);
-  if (signal === undefined) return Promise.race([work, closing]);
-  const stopped = Promise.withResolvers<never>();
-  const onAbort = (): void => stopped.reject(aborted(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, closing, stopped.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -54,7 +54,7 @@ const rows: Readonly<Record<string, RowToWrite>> = {
 for (const [what, row] of Object.entries(rows)) {
   for (const options of [{}, { textsOnly: true }]) {
     test(`${what} is preserved, written with ${JSON.stringify(options)}`, () => {
-      const { row: read } = fromClientRecord(stored(row, options));
+      const read = fromClientRecord(stored(row, options));
       assert.equal(read.eventId, row.eventId);
       assert.deepEqual(decodeMeta(streamId, read.meta), decodeMeta(streamId, row.meta));
       assert.equal(read.payload, row.payload);

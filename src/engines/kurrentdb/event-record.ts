@@ -3,8 +3,8 @@
 // this form, including the order of the members, and stores such an event as a Millrace event.
 
 import { idFromKey } from '../../foundation/ids.ts';
+import type { TailRow } from '../../store/append-tail.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
-import type { StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 
@@ -51,28 +51,21 @@ export function toClientEvent(
   } as ClientEvent;
 }
 
-export interface ReadRecord {
-  readonly row: StoredRow;
-  readonly tenant: string;
-}
-
-export function fromClientRecord(record: ClientRecord): ReadRecord {
+export function fromClientRecord(record: ClientRecord): TailRow {
   const metadata = membersOf(record.metadata) ?? bytesMember(record.metadata);
   const envelope = envelopeOf(record, metadata);
   const { eventId } = metadata;
   const isOurs = typeof eventId === 'string' && eventUuid(eventId) === record.id;
   return {
+    sequence: sequenceOf(record),
+    stream: record.streamId,
+    revision: Number(record.revision),
+    eventId: isOurs ? eventId : record.id,
+    type: record.type,
+    recordedAtMs: recordedAtMs(record),
+    payload: payloadOf(record),
+    meta: JSON.stringify(envelope),
     tenant: typeof envelope['tenant'] === 'string' ? envelope['tenant'] : '',
-    row: {
-      sequence: sequenceOf(record),
-      stream: record.streamId,
-      revision: Number(record.revision),
-      eventId: isOurs ? eventId : record.id,
-      type: record.type,
-      recordedAtMs: wholeSeconds(record.created),
-      payload: payloadOf(record),
-      meta: JSON.stringify(envelope),
-    },
   };
 }
 
@@ -82,7 +75,7 @@ export function sequenceOf({ position }: ClientRecord): number {
 }
 
 /** The client's bridge returns seconds, its subscriptions return milliseconds: every path must give the same time. */
-function wholeSeconds(created: Date): number {
+export function recordedAtMs({ created }: ClientRecord): number {
   return Math.floor(created.getTime() / 1_000) * 1_000;
 }
 
@@ -103,7 +96,7 @@ function envelopeOf(
       tenant: rest['tenant'],
       aggregate: parsed(rest['aggregate']),
       user: parsed(rest['user']),
-      headers: withoutMark(parsed(rest['headers'])),
+      headers: parsed(rest['headers']),
     };
   }
   return {
@@ -177,15 +170,4 @@ export function eventUuid(eventId: string): string {
   if (uuid.test(eventId)) return eventId;
   const lower = eventId.toLowerCase();
   return uuid.test(lower) ? lower : idFromKey(eventId);
-}
-
-/** Earlier versions added a mark of the append to the headers, with this suffix if the event had headers. */
-const markHeader = '$append';
-const hadHeaders = '+';
-
-function withoutMark(headers: unknown): unknown {
-  const mark = membersOf(headers)?.[markHeader];
-  if (typeof mark !== 'string') return headers;
-  const { [markHeader]: _mark, ...rest } = headers as Record<string, unknown>;
-  return mark.endsWith(hadHeaders) ? rest : undefined;
 }

@@ -1,3 +1,7 @@
 export type { ConsumeOptions, Delivery } from './competing-consumers.ts';
-export type { KurrentdbEventStore, KurrentOptions } from './event-store.ts';
-export { openKurrent, type KurrentEngine } from './open-kurrent.ts';
+export {
+  openKurrent,
+  type KurrentdbEventStore,
+  type KurrentEngine,
+  type KurrentOptions,
+} from './open-kurrent.ts';

@@ -5,20 +5,19 @@
 import { createWaiters } from '../../foundation/async/waiters.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { slept } from '../../foundation/async/slept.ts';
-import { tailLimits } from '../../store/append-tail.ts';
-import { rowBytes } from '../../store/page-bound.ts';
-import type { AllPage, AllQuery } from '../../store/store-engine.ts';
-import type { Client } from './client.ts';
+import { tailLimits, type TailRow } from '../../store/append-tail.ts';
+import { rowBytes, rowsBytes } from '../../store/page-bound.ts';
+import type { AllPage, AllQuery, StoreEngine } from '../../store/store-engine.ts';
+import { itemsOf } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import type { ReadRecord } from './event-record.ts';
-import { createPageCollector, toAllPage, type RecordsPage } from './records-page.ts';
+import { createPageCollector, type RecordsPage } from './records-page.ts';
 
 export interface KurrentdbTail extends AsyncDisposable {
   /** The page from memory; undefined if it needs older events, or nothing is followed. */
   read(query: AllQuery): AllPage | undefined;
-  whenMore(after: number, signal: AbortSignal): Promise<void>;
+  readonly whenMore: StoreEngine['whenMore'];
   /** There may be new events. */
-  notify(): void;
+  readonly notify: () => void;
 }
 
 export interface TailOptions {
@@ -32,7 +31,7 @@ export interface TailOptions {
 interface Followed {
   from: number;
   to: number;
-  records: ReadRecord[];
+  rows: TailRow[];
   bytes: number;
 }
 
@@ -70,7 +69,7 @@ export function createKurrentdbTail(
 
   /** Runs while readers wait. After a failure the readers read themselves and report the outage. */
   async function follow(after: number): Promise<void> {
-    const own: Followed = { from: after, to: after, records: [], bytes: 0 };
+    const own: Followed = { from: after, to: after, rows: [], bytes: 0 };
     followed = own;
     const listening = new AbortController();
     let pauseMs: number = lagMs;
@@ -96,48 +95,26 @@ export function createKurrentdbTail(
     }
   }
 
-  /** Keeps one subscription while the loop runs. */
+  /** Keeps one subscription until it is aborted. */
   async function listen(signal: AbortSignal): Promise<void> {
-    let failures = 0;
-    const onConfirmed = (): void => {
-      failures = 0;
-      // Events before the confirmation have no notification.
-      notify();
-    };
-    while (!signal.aborted) {
+    for (let failures = 0; !signal.aborted; failures += 1) {
       try {
-        await connection.use((client) => subscription(client, onConfirmed, signal));
+        await connection.use(async (client) => {
+          const subscription = client.subscribeToAll({
+            fromPosition: 'end',
+            filter: { ...nothing, prefixes: [...nothing.prefixes], checkpointReached: notify },
+          });
+          subscription.on('confirmation', () => {
+            failures = 0;
+            // Events before the confirmation have no notification.
+            notify();
+          });
+          await Array.fromAsync(itemsOf(subscription, signal), notify);
+        });
       } catch (error) {
-        if (signal.aborted) return;
-        onFailure(error);
-        await slept(systemClock, Math.min(retryMs.max, retryMs.first * 2 ** failures), signal);
-        failures += 1;
+        if (!signal.aborted) onFailure(error);
       }
-    }
-  }
-
-  /** Ends when it is aborted; rejects when the connection is lost. */
-  async function subscription(
-    client: Client,
-    onConfirmed: () => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const ended = Promise.withResolvers<void>();
-    const opened = client.subscribeToAll({
-      fromPosition: 'end',
-      filter: { ...nothing, prefixes: [...nothing.prefixes], checkpointReached: notify },
-    });
-    opened.on('confirmation', onConfirmed);
-    opened.on('data', notify);
-    opened.on('error', ended.reject);
-    opened.on('end', () => ended.reject(new Error('the server closed the subscription')));
-    const leave = (): void => ended.resolve();
-    signal.addEventListener('abort', leave, { once: true });
-    try {
-      await ended.promise;
-      await opened.unsubscribe();
-    } finally {
-      signal.removeEventListener('abort', leave);
+      await slept(systemClock, Math.min(retryMs.max, retryMs.first * 2 ** failures), signal);
     }
   }
 
@@ -145,13 +122,13 @@ export function createKurrentdbTail(
     read(query) {
       const { after } = query;
       if (query.isLive !== true || followed === undefined) return undefined;
-      const { from, to, records } = followed;
+      const { from, to, rows } = followed;
       if (after < from || after > to) return undefined;
-      const page = createPageCollector(query);
-      for (const record of records) {
-        if (record.row.sequence > after && !page.add(record)) return toAllPage(page.full());
+      const collector = createPageCollector(query);
+      for (const row of rows) {
+        if (row.sequence > after && !collector.add(row.sequence, row)) return collector.page(false);
       }
-      return toAllPage({ ...page.whole(), considered: to });
+      return { ...collector.page(true), considered: to };
     },
     notify,
     async whenMore(after, signal) {
@@ -171,20 +148,16 @@ export function createKurrentdbTail(
 
 /** Bounded: a reader that needs an evicted event reads it from the server. */
 function addPage(followed: Followed, page: RecordsPage): void {
-  for (const record of page.records) {
-    followed.records.push(record);
-    followed.bytes += rowBytes(record.row);
-  }
-  followed.to = page.considered;
+  const rows = [...followed.rows, ...page.rows];
+  let bytes = followed.bytes + rowsBytes(page.rows);
   let evicted = 0;
-  while (
-    followed.records.length - evicted > tailLimits.rowsMax ||
-    followed.bytes > tailLimits.bytesMax
-  ) {
-    const { row } = followed.records[evicted] as ReadRecord;
-    followed.bytes -= rowBytes(row);
+  while (rows.length - evicted > tailLimits.rowsMax || bytes > tailLimits.bytesMax) {
+    const row = rows[evicted] as TailRow;
+    bytes -= rowBytes(row);
     followed.from = row.sequence;
     evicted += 1;
   }
-  if (evicted > 0) followed.records = followed.records.slice(evicted);
+  followed.rows = rows.slice(evicted);
+  followed.bytes = bytes;
+  followed.to = page.considered;
 }

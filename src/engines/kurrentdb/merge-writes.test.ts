@@ -25,8 +25,8 @@ test('a stream with one write is unchanged', async () => {
   assert.deepEqual(
     merged.streams.map(({ stream, expected, parts }) => ({ stream, expected, parts })),
     [
-      { stream: 'a', expected: 'none', parts: [{ index: 0, fromEnd: 0 }] },
-      { stream: 'b', expected: 4, parts: [{ index: 1, fromEnd: 0 }] },
+      { stream: 'a', expected: 'none', parts: [{ index: 0, end: 2 }] },
+      { stream: 'b', expected: 4, parts: [{ index: 1, end: 1 }] },
     ],
   );
 });
@@ -38,8 +38,8 @@ test('merges several writes to a stream and records the index of each write', as
   const [a] = merged.streams;
   assert.deepEqual(a?.rows, [...(writes[0]?.rows ?? []), ...(writes[2]?.rows ?? [])]);
   assert.deepEqual(a?.parts, [
-    { index: 0, fromEnd: 3 },
-    { index: 2, fromEnd: 0 },
+    { index: 0, end: 2 },
+    { index: 2, end: 5 },
   ]);
 });
 

@@ -1,15 +1,50 @@
-// A KurrentDB or EventStoreDB as an event store.
+// The event store in KurrentDB (EventStoreDB), through its official client.
 
-import type { Client } from './client.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { MillraceError } from '../../foundation/error.ts';
+import { silentObserver } from '../../foundation/observer.ts';
+import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
+import { decodeReadable } from '../../store/recorded-event.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { SubjectKeys } from '../../store/erasure.ts';
+import type { StoreEngine } from '../../store/store-engine.ts';
 import {
-  kurrentdbEventStore,
-  type KurrentdbEventStore,
-  type KurrentOptions,
-} from './event-store.ts';
+  consumeGroup,
+  type ConsumeOptions,
+  type ConsumeParts,
+  type Delivery,
+} from './competing-consumers.ts';
+import { hasMultiStreamAppend, type Client } from './client.ts';
+import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
+import { isAccessDenied, isStarting, isTransient } from './errors.ts';
+import { createKurrentdbAppender } from './appender.ts';
+import { createKurrentdbKeys } from './subject-keys.ts';
+import { createKurrentdbTail } from './live-tail.ts';
+import { createKurrentdbReader, type KurrentdbReader } from './reader.ts';
+
+export interface KurrentOptions extends EventStoreOptions {
+  /**
+   * Stores the keys of data subjects. Default: streams of the server, which deletes the bytes of a forgotten key
+   * with its next scavenge, and from backups later.
+   */
+  readonly keys?: SubjectKeys | undefined;
+  /** How often live readers poll in addition to the server's notifications. Default: 5,000. */
+  readonly pollIntervalMs?: number | undefined;
+}
+
+export interface KurrentdbEventStore extends EventStore {
+  /** Distributes events among consumers through a persistent subscription of the server. */
+  consume(options: ConsumeOptions): AsyncIterable<Delivery>;
+}
 
 export interface KurrentEngine extends AsyncDisposable {
   readonly store: KurrentdbEventStore;
 }
+
+const openMsMax = 5_000;
+/** A server that starts rejects requests for some seconds. */
+const starting = { waitMs: 250, attemptsMax: 120 } as const;
 
 /**
  * Opens KurrentDB or EventStoreDB, by URL or with your client. Your client is left open, and is not replaced when it
@@ -31,6 +66,105 @@ export async function openKurrent(
   target: string | Client,
   options: KurrentOptions = {},
 ): Promise<KurrentEngine> {
-  const store = await kurrentdbEventStore(target, options);
+  const {
+    keys,
+    pollIntervalMs = 5_000,
+    names = 'strict',
+    clock = systemClock,
+    observer = silentObserver,
+  } = options;
+  const onFailure = (err: unknown): void =>
+    observer.log?.warn({ err }, 'connection lost, reconnecting');
+
+  const connection = await connectKurrentdb(target, onFailure);
+  const reader = createKurrentdbReader(connection, { names, clock });
+  let multiStreamAppend: boolean;
+  try {
+    multiStreamAppend = await whenReady(() => opened(connection, reader), clock);
+  } catch (error) {
+    await connection[Symbol.asyncDispose]();
+    throw error;
+  }
+  const { readAfter } = reader;
+  const tail = createKurrentdbTail(connection, { readAfter, pollIntervalMs, onFailure });
+  const { notify: onAppended } = tail;
+  const write = createKurrentdbAppender({ connection, reader, onAppended });
+  const subjectKeys = keys ?? createKurrentdbKeys({ connection, reader, write });
+
+  const engine: StoreEngine = {
+    capabilities: {
+      multiStreamAppend,
+      callerTransaction: false,
+      durable: true,
+      crossProcess: true,
+      scavenge: false,
+      // The client's bridge truncates event times to seconds.
+      exactTimes: false,
+      // The server hides events from reads of the stream as soon as retention covers them.
+      everyLiveEvent: false,
+      exactDuplicates: false,
+      positionUnit: 'bytes',
+    },
+    write,
+    ...reader,
+    readAll: async (query) => tail.read(query) ?? reader.readAll(query),
+    whenMore: tail.whenMore,
+    async scavenge() {
+      throw new MillraceError(
+        'NOT_SUPPORTED',
+        'KurrentDB scavenges the whole database: start a scavenge on the server, or schedule it there',
+        { details: { capability: 'scavenge' } },
+      );
+    },
+    subjectKeys,
+    async [Symbol.asyncDispose]() {
+      await tail[Symbol.asyncDispose]();
+      await connection[Symbol.asyncDispose]();
+    },
+  };
+  const decode: ConsumeParts['decode'] = (rows) => decodeReadable(rows, subjectKeys);
+  const consume = (about: ConsumeOptions): AsyncIterable<Delivery> =>
+    consumeGroup({ connection, decode, names, clock, onFailure }, about);
+  const store = Object.assign(createEventStore(engine, options), { consume });
   return { store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+}
+
+/** Returns whether the server supports multi-stream append. */
+async function opened(connection: KurrentdbConnection, reader: KurrentdbReader): Promise<boolean> {
+  // The client has no limit for a server that accepts the connection and does not respond.
+  const late = (): never => {
+    throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
+  };
+  const features = connection.request(hasMultiStreamAppend);
+  const isSupported = await withinTime(features, { ms: openMsMax, late });
+  try {
+    // Appends compare their positions with this one.
+    await withinTime(reader.head(), { ms: openMsMax, late });
+  } catch (error) {
+    if (isStarting(error)) throw error;
+    // Otherwise the first read reports the outage.
+    if (!isTransient(error)) await checkUser(reader, error);
+  }
+  return isSupported;
+}
+
+/** A user who may only append to some streams cannot read all events; a wrong password fails here. */
+async function checkUser(reader: KurrentdbReader, refusal: unknown): Promise<void> {
+  if (!isAccessDenied(refusal)) throw refusal;
+  try {
+    await reader.hiddenRevision('millrace.probe');
+  } catch (error) {
+    if (!isAccessDenied(error)) throw error;
+  }
+}
+
+async function whenReady<Result>(open: () => Promise<Result>, clock: Clock): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isStarting(error) || attempt === starting.attemptsMax) throw error;
+      await clock.sleep(starting.waitMs);
+    }
+  }
 }

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import type { TailRow } from '../../store/append-tail.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
 import { createPageMeter, pageLimits } from '../../store/page-bound.ts';
@@ -11,15 +12,15 @@ import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata
 import {
   eventUuid,
   fromClientRecord,
+  recordedAtMs,
   sequenceOf,
   toClientEvent,
-  type ReadRecord,
 } from './event-record.ts';
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { actualRevisionOf, isKind, unavailable } from './errors.ts';
-import { isWanted, mayMatch, pushDown, type ServerFilter } from './push-down.ts';
-import { createPageCollector, toAllPage, type RecordsPage } from './records-page.ts';
+import { isWanted, mayMatch, pushDown, type PushedDown } from './push-down.ts';
+import { createPageCollector, type RecordsPage } from './records-page.ts';
 
 export interface ReaderOptions {
   readonly names: 'strict' | 'open';
@@ -27,25 +28,24 @@ export interface ReaderOptions {
 }
 
 export interface KurrentdbReader {
-  /** The highest position that was read. */
+  /** The highest position that was read or acknowledged. */
   readonly highest: number;
+  saw(sequence: number): void;
   readStream(query: StreamQuery): Promise<StreamPage>;
   /** A page of a subscription considers all events; other pages are filtered by the server. */
   readAll(query: AllQuery): Promise<AllPage>;
   /** All events after a position. */
-  readAfter(after: number): Promise<RecordsPage>;
-  findEvent(stream: string, eventId: string): Promise<StoredRow | undefined>;
-  /** The events with these ids among the newest events of a stream; undefined unless all are found. */
-  findRecent(stream: string, search: RecentSearch): Promise<readonly StoredRow[] | undefined>;
+  readonly readAfter: (after: number) => Promise<RecordsPage>;
+  findEvent(stream: string, eventId: string): Promise<TailRow | undefined>;
+  /** The last of these events, if all of them are among the newest events of the stream. */
+  findAll(stream: string, search: RecentSearch): Promise<TailRow | undefined>;
+  /** The last visible event; from the leader, unless the URL prefers followers. */
+  newest(stream: string): Promise<StoredRow | undefined>;
   head(): Promise<number>;
   positionBefore(atMs: number): Promise<number>;
   streamState(stream: string): Promise<StreamState | undefined>;
-  /** The revision of the last visible event. */
-  lastRevision(stream: string): Promise<number | undefined>;
   /** The last revision of a stream that cannot be read. */
   hiddenRevision(stream: string): Promise<number | 'tombstone'>;
-  /** Reads at most `count` visible records. */
-  recordsFrom(stream: string, revision: number, count: number): Promise<readonly ReadRecord[]>;
 }
 
 interface RecentSearch {
@@ -56,13 +56,13 @@ interface RecentSearch {
 
 /** The records that one read requests from the server. */
 const readMax = 500;
-/** The page size of a search for one event. */
-const searchPage = 1_000;
-/** The events that a search among the newest ones reads at most. */
-const recentMax = 10_000;
+/** A search among the newest events reads at least so many, because an append may repeat parts of earlier ones. */
+const recent = { min: 1_000, max: 10_000 } as const;
 /** How long a read waits for a node that is behind a position that the store has given out. */
 const lagging = { waitMs: 50, attemptsMax: 100 } as const;
 
+const newestFirst = { direction: 'backwards', from: Number.MAX_SAFE_INTEGER } as const;
+const backwards = { direction: 'backwards', fromPosition: 'end' } as const;
 const tombstone: StreamState = { revision: -1, truncateBefore: 0, tombstoned: true };
 
 export function createKurrentdbReader(
@@ -70,229 +70,199 @@ export function createKurrentdbReader(
   { names, clock }: ReaderOptions,
 ): KurrentdbReader {
   let highest = 0;
-  const saw = (sequence: number): number => {
+  const saw = (sequence: number): void => {
     if (sequence > highest) highest = sequence;
-    return sequence;
   };
 
-  async function readStream(query: StreamQuery): Promise<StreamPage> {
-    const read = await recordsOfStream(query);
-    if (read === 'tombstone') return { state: tombstone, rows: [], end: true };
-    return { state: undefined, rows: read.records.map(({ row }) => row), end: read.end };
-  }
-
-  async function recordsOfStream(
-    query: Omit<StreamQuery, 'nowMs'> & { readonly requiresLeader?: boolean },
-  ): Promise<StreamRecords> {
-    const { stream, direction, from, limit, requiresLeader = false, signal } = query;
+  /** Calls `isLast` with each visible event until it returns true. A missing stream has no events. */
+  async function visit(
+    {
+      stream,
+      direction,
+      from,
+      maxCount = Number.MAX_SAFE_INTEGER,
+      fromLeader,
+      signal,
+    }: StreamVisit,
+    isLast: (row: TailRow) => boolean,
+  ): Promise<'stopped' | 'end' | 'tombstone'> {
     const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
+    const options: StreamOptions = { direction, fromRevision, maxCount };
     try {
       return await connection.use(async (client) => {
-        const records: ReadRecord[] = [];
-        const isLast = createPageMeter(query);
-        const options = { direction, fromRevision, maxCount: limit, requiresLeader } as const;
-        for await (const record of recordsOf(client.readStream(stream, options))) {
-          const read = fromClientRecord(record);
-          saw(read.row.sequence);
-          records.push(read);
-          if (isLast(read.row)) return { records, end: false };
+        const reading =
+          fromLeader === true
+            ? fromLeaderFirst(client, stream, options)
+            : client.readStream(stream, options);
+        for await (const record of recordsOf(reading)) {
+          const row = fromClientRecord(record);
+          saw(row.sequence);
+          if (isLast(row)) return 'stopped';
         }
-        return { records, end: true };
+        return 'end';
       }, signal);
     } catch (error) {
-      if (isKind(error, 'stream-not-found')) return { records: [], end: true };
+      if (isKind(error, 'stream-not-found')) return 'end';
       if (isKind(error, 'stream-deleted')) return 'tombstone';
       throw unavailable(error);
     }
   }
 
-  async function recordsFrom(
+  async function readStream(query: PageOfStream): Promise<StreamPage> {
+    const rows: TailRow[] = [];
+    const isLast = createPageMeter(query);
+    const visited = await visit({ ...query, maxCount: query.limit }, (row) => {
+      rows.push(row);
+      return isLast(row);
+    });
+    if (visited === 'tombstone') return { state: tombstone, rows: [], end: true };
+    return { state: undefined, rows, end: visited === 'end' };
+  }
+
+  /** The first or the last visible event. */
+  function edge(
     stream: string,
-    revision: number,
-    count: number,
-  ): Promise<readonly ReadRecord[]> {
-    const from = Math.max(0, revision);
-    const bytesMax = Number.POSITIVE_INFINITY;
-    const page = { stream, direction: 'forwards', from, limit: count, bytesMax } as const;
-    const read = await recordsOfStream({ ...page, requiresLeader: true });
-    return read === 'tombstone' ? [] : read.records;
+    direction: 'forwards' | 'backwards',
+    fromLeader = false,
+  ): Promise<StreamPage> {
+    const from = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
+    return readStream({ stream, direction, from, limit: 1, bytesMax: 1, fromLeader });
   }
 
   async function readAll(query: AllQuery): Promise<AllPage> {
     const { direction, after, filter, isInclusive = false, signal } = query;
     if (direction === 'backwards' && after === 0) return { rows: [], considered: 0, end: true };
+    const at = isInclusive ? await rowAt(after, signal) : undefined;
+    if (at !== undefined && isWanted(filter, at)) {
+      return { rows: [at], considered: after, end: false };
+    }
     // The server answers a filtered read late if few events match, and does not say how far it came. A subscription
     // needs to know that, so it considers every event itself.
-    const pushed = query.isLive === undefined ? pushDown(filter, names) : undefined;
-    return connection.request(async (client) => {
-      const at = isInclusive ? await recordAt(client, after, signal) : undefined;
-      if (at !== undefined && isWanted(filter, at)) {
-        return { rows: [at.row], considered: after, end: false };
-      }
-      return toAllPage(await readRecords(client, { ...query, ...pushed }));
-    }, signal);
+    return readPage({ ...query, ...(query.isLive === undefined ? pushDown(filter, names) : {}) });
   }
 
   function readAfter(after: number): Promise<RecordsPage> {
     const bound = { limit: readMax, bytesMax: pageLimits.bytesDefault };
-    return connection.request((client) =>
-      readRecords(client, { direction: 'forwards', after, ...bound }),
-    );
+    return readPage({ direction: 'forwards', after, ...bound });
   }
 
   /** Reads one page. Its position is that of a record which this read returned. */
-  async function readRecords(client: Client, query: RecordsQuery): Promise<RecordsPage> {
+  async function readPage(query: PageQuery): Promise<RecordsPage> {
     const { direction, after, limit, filter, server, isExact = false } = query;
     const { maxCount = Math.max(limit + 1, isExact ? 0 : readMax) } = query;
-    const page = createPageCollector(query);
+    const collector = createPageCollector(query);
     let read = 0;
     let isWithinTransaction = false;
-    for await (const record of allRecords(client, {
-      direction,
-      fromPosition: positionOf(after, direction),
-      maxCount,
-      ...(server === undefined ? {} : { filter: server }),
-    })) {
-      read += 1;
-      const sequence = saw(sequenceOf(record));
-      // A forward read starts with the record at its position, if that still exists.
-      if (direction === 'forwards' ? sequence <= after : sequence >= after) continue;
-      isWithinTransaction = record.position?.prepare !== record.position?.commit;
-      const isAdded =
-        filter === undefined || mayMatch(filter, record)
-          ? page.add(fromClientRecord(record))
-          : page.pass(sequence);
-      if (!isAdded) return page.full();
+    const fromPosition = positionOf(after, direction);
+    const options = { direction, fromPosition, maxCount, ...(server && { filter: server }) };
+    const isFull = await connection.request(async (client) => {
+      for await (const record of recordsOf(client.readAll(options))) {
+        read += 1;
+        const sequence = sequenceOf(record);
+        saw(sequence);
+        // A forward read starts with the record at its position, if that still exists.
+        if (direction === 'forwards' ? sequence <= after : sequence >= after) continue;
+        isWithinTransaction = record.position?.prepare !== record.position?.commit;
+        const isPossible = filter === undefined || mayMatch(filter, record);
+        if (!collector.add(sequence, isPossible ? fromClientRecord(record) : undefined))
+          return true;
+      }
+      return false;
+    }, query.signal);
+    if (isFull || read < maxCount || !isWithinTransaction) {
+      return collector.page(!isFull && read < maxCount);
     }
-    if (read < maxCount) return page.whole();
-    if (!isWithinTransaction) return page.full();
-    const before = page.withoutLast();
-    if (before.considered !== after) return before;
-    return readRecords(client, { ...query, maxCount: maxCount * 2 });
+    const page = collector.withoutLast();
+    return page.considered === after ? readPage({ ...query, maxCount: maxCount * 2 }) : page;
   }
 
-  /** The record at a position. Waits for a node of the cluster that has not received it yet. */
-  async function recordAt(
-    client: Client,
+  /** The event at a position. Waits for a node of the cluster that has not received it yet. */
+  async function rowAt(
     sequence: number,
     signal: AbortSignal | undefined,
-  ): Promise<ReadRecord | undefined> {
+  ): Promise<TailRow | undefined> {
+    const at = { direction: 'forwards', fromPosition: positionOf(sequence, 'forwards') } as const;
     for (let attempt = 1; attempt <= lagging.attemptsMax; attempt += 1) {
-      const fromPosition = positionOf(sequence, 'forwards');
-      const at = { direction: 'forwards', fromPosition, maxCount: 1 } as const;
-      for await (const record of allRecords(client, at)) {
-        return sequenceOf(record) === sequence ? fromClientRecord(record) : undefined;
-      }
+      const row = await firstOf({ ...at, maxCount: 1 }, () => true, signal);
+      if (row !== undefined) return row.sequence === sequence ? row : undefined;
       await clock.sleep(lagging.waitMs, signal);
     }
     throw new MillraceError('STORE_UNAVAILABLE', 'the server is behind a known position');
   }
 
-  async function head(): Promise<number> {
+  /** The first record of a read of all events that matches. */
+  function firstOf(
+    options: AllOptions,
+    isMatch: (record: ClientRecord) => boolean,
+    signal?: AbortSignal,
+  ): Promise<TailRow | undefined> {
     return connection.request(async (client) => {
-      for await (const record of allRecords(client, {
-        direction: 'backwards',
-        fromPosition: 'end',
-        maxCount: 1,
-      })) {
-        return saw(sequenceOf(record));
+      for await (const record of recordsOf(client.readAll(options))) {
+        if (isMatch(record)) return fromClientRecord(record);
       }
-      return 0;
-    });
+      return undefined;
+    }, signal);
+  }
+
+  async function head(): Promise<number> {
+    const last = await firstOf({ ...backwards, maxCount: 1 }, () => true);
+    saw(last?.sequence ?? 0);
+    return last?.sequence ?? 0;
   }
 
   /** Reads backwards: positions cannot be bisected, because only those of records can be read. */
   async function positionBefore(atMs: number): Promise<number> {
-    return connection.request(async (client) => {
-      for await (const record of allRecords(client, {
-        direction: 'backwards',
-        fromPosition: 'end',
-        maxCount: Number.MAX_SAFE_INTEGER,
-      })) {
-        if (fromClientRecord(record).row.recordedAtMs < atMs) return sequenceOf(record);
-      }
-      return 0;
-    });
+    return (await firstOf(backwards, (record) => recordedAtMs(record) < atMs))?.sequence ?? 0;
   }
 
-  async function findRecent(
+  async function findAll(
     stream: string,
     { eventIds, after }: RecentSearch,
-  ): Promise<readonly StoredRow[] | undefined> {
-    const found = new Map<string, StoredRow>();
+  ): Promise<TailRow | undefined> {
     const ids = eventIds.map(eventUuid);
-    let from = Number.MAX_SAFE_INTEGER;
-    for (let searched = 0; searched < recentMax; searched += searchPage) {
-      const query = { stream, direction: 'backwards', from, limit: searchPage } as const;
-      const page = await newestOf({ ...query, bytesMax: pageLimits.bytesDefault });
-      if (page === 'tombstone') return undefined;
-      for (const { row } of page.records) found.set(eventUuid(row.eventId), row);
-      const rows = ids.flatMap((id) => found.get(id) ?? []);
-      if (rows.length === ids.length) return rows;
-      const last = page.records.at(-1)?.row.revision ?? 0;
-      if (page.end || last <= after + 1) return undefined;
-      from = last - 1;
-    }
-    return undefined;
-  }
-
-  /** Asks the leader; a follower that must be read may lack the newest events. */
-  async function newestOf(query: Omit<StreamQuery, 'nowMs'>): Promise<StreamRecords> {
-    try {
-      return await recordsOfStream({ ...query, requiresLeader: true });
-    } catch (error) {
-      if (!isKind((error as Error).cause, 'not-leader')) throw error;
-      return recordsOfStream(query);
-    }
+    const missing = new Set(ids);
+    let last: TailRow | undefined;
+    let searched = 0;
+    await visit({ ...newestFirst, stream, maxCount: recent.max, fromLeader: true }, (row) => {
+      const id = eventUuid(row.eventId);
+      if (missing.delete(id) && id === ids.at(-1)) last = row;
+      searched += 1;
+      return missing.size === 0 || (row.revision <= after + 1 && searched >= recent.min);
+    });
+    return missing.size === 0 ? last : undefined;
   }
 
   /** Searches the stream backwards, then all events, because the server has no index of ids. */
-  async function findEvent(stream: string, eventId: string): Promise<StoredRow | undefined> {
+  async function findEvent(stream: string, eventId: string): Promise<TailRow | undefined> {
     const id = eventUuid(eventId);
-    let from = Number.MAX_SAFE_INTEGER;
-    let isWhole = false;
-    for (;;) {
-      const page = await readStream({
-        stream,
-        direction: 'backwards',
-        from,
-        limit: searchPage,
-        bytesMax: pageLimits.bytesDefault,
-        nowMs: 0,
-      });
-      const found = page.rows.find((row) => eventUuid(row.eventId) === id);
-      if (found !== undefined) return found;
-      const last = page.rows.at(-1)?.revision;
-      isWhole = last === 0;
-      if (last === undefined || last === 0 || page.end) break;
-      from = last - 1;
-    }
-    return isWhole ? undefined : findHidden(stream, id);
-  }
-
-  /** Events hidden by retention remain among all events until the server scavenges. */
-  async function findHidden(stream: string, id: string): Promise<StoredRow | undefined> {
+    let found: TailRow | undefined;
+    let oldest = -1;
+    await visit({ ...newestFirst, stream }, (row) => {
+      oldest = row.revision;
+      if (eventUuid(row.eventId) === id) found = row;
+      return found !== undefined;
+    });
+    if (found !== undefined || oldest === 0) return found;
     const state = await streamState(stream);
     if (state === undefined || (state.revision === -1 && !state.tombstoned)) return undefined;
-    return connection.request(async (client) => {
-      for await (const record of allRecords(client, {
-        direction: 'backwards',
-        fromPosition: 'end',
-        maxCount: Number.MAX_SAFE_INTEGER,
+    // Events hidden by retention remain among all events until the server scavenges.
+    return firstOf(
+      {
+        ...backwards,
         filter: { filterOn: 'streamName', prefixes: [stream], checkpointInterval: 1 },
-      })) {
-        if (record.id === id && record.streamId === stream) return fromClientRecord(record).row;
-      }
-      return undefined;
-    });
+      },
+      (record) => record.id === id && record.streamId === stream,
+    );
+  }
+
+  async function newest(stream: string): Promise<StoredRow | undefined> {
+    return (await edge(stream, 'backwards', true)).rows[0];
   }
 
   async function streamState(stream: string): Promise<StreamState | undefined> {
-    const from = Number.MAX_SAFE_INTEGER;
-    const latest = { from, limit: 1, bytesMax: 1, nowMs: 0 };
     const [ofMetadata, ofStream] = await Promise.all([
-      readStream({ ...latest, stream: metadataStream(stream), direction: 'backwards' }),
-      readStream({ ...latest, stream, direction: 'backwards' }),
+      edge(metadataStream(stream), 'backwards'),
+      edge(stream, 'backwards'),
     ]);
     if (ofStream.state?.tombstoned === true) return tombstone;
     const [metadata] = ofMetadata.rows;
@@ -302,35 +272,16 @@ export function createKurrentdbReader(
     if (revision === -1 && metadata === undefined) return undefined;
     const payload: unknown = metadata === undefined ? undefined : JSON.parse(metadata.payload);
     const { truncateBefore = 0, maxCount, maxAgeSeconds } = fromMetadataPayload(payload);
+    // An append restored the deleted stream; not every server records that in the metadata.
+    const isRestored = truncateBefore === softDeleted && last !== undefined;
+    const [first = last] = isRestored ? (await edge(stream, 'forwards')).rows : [];
     return {
       revision,
-      // An append restored the deleted stream; not every server records that in the metadata.
-      truncateBefore:
-        truncateBefore === softDeleted && last !== undefined
-          ? await firstRevision(stream, last.revision)
-          : truncateBefore,
+      truncateBefore: isRestored ? (first?.revision ?? 0) : truncateBefore,
       maxCount,
       maxAgeSeconds,
       tombstoned: false,
     };
-  }
-
-  async function lastRevision(stream: string): Promise<number | undefined> {
-    const from = Number.MAX_SAFE_INTEGER;
-    const latest = { from, limit: 1, bytesMax: 1, nowMs: 0 };
-    return (await readStream({ ...latest, stream, direction: 'backwards' })).rows[0]?.revision;
-  }
-
-  async function firstRevision(stream: string, fallback: number): Promise<number> {
-    const first = {
-      stream,
-      direction: 'forwards',
-      from: 0,
-      limit: 1,
-      bytesMax: 1,
-      nowMs: 0,
-    } as const;
-    return (await readStream(first)).rows[0]?.revision ?? fallback;
   }
 
   /**
@@ -357,38 +308,47 @@ export function createKurrentdbReader(
     get highest() {
       return highest;
     },
+    saw,
     readStream,
     readAll,
     readAfter,
     findEvent,
-    findRecent,
+    findAll,
+    newest,
     head,
     positionBefore,
     streamState,
-    lastRevision,
     hiddenRevision,
-    recordsFrom,
   };
 }
 
-interface RecordsQuery extends Pick<AllQuery, 'direction' | 'after' | 'limit' | 'bytesMax'> {
-  readonly filter?: AllQuery['filter'] | undefined;
-  readonly server?: ServerFilter | undefined;
-  readonly isExact?: boolean | undefined;
-  readonly maxCount?: number | undefined;
+type PageOfStream = Omit<StreamQuery, 'nowMs'> & Pick<StreamVisit, 'fromLeader'>;
+
+interface StreamVisit extends Pick<StreamQuery, 'stream' | 'direction' | 'from' | 'signal'> {
+  readonly maxCount?: number;
+  readonly fromLeader?: boolean;
 }
 
-type StreamRecords =
-  | { readonly records: readonly ReadRecord[]; readonly end: boolean }
-  | 'tombstone';
+interface PageQuery extends Omit<AllQuery, 'filter'>, Partial<PushedDown> {
+  readonly filter?: AllQuery['filter'];
+  readonly maxCount?: number;
+}
 
 type AllOptions = NonNullable<Parameters<Client['readAll']>[0]>;
+type StreamOptions = NonNullable<Parameters<Client['readStream']>[1]>;
 
-async function* allRecords(
+/** A client that prefers followers cannot ask the leader; a follower may lack the newest events. */
+async function* fromLeaderFirst(
   client: Client,
-  options: AllOptions,
-): AsyncGenerator<ClientRecord, void, undefined> {
-  yield* recordsOf(client.readAll(options));
+  stream: string,
+  options: StreamOptions,
+): AsyncGenerator<{ readonly event?: unknown }, void, undefined> {
+  try {
+    yield* client.readStream(stream, { ...options, requiresLeader: true });
+  } catch (error) {
+    if (!isKind(error, 'not-leader')) throw error;
+    yield* client.readStream(stream, options);
+  }
 }
 
 /** Links are not resolved; a link without a record is skipped. */

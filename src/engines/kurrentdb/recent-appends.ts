@@ -1,57 +1,68 @@
-// Remembers the last appends with `any` and `exists`. The server recognizes a repeated one only while it remembers the ids in
-// memory, so before such an append is repeated, its events are searched in the stream.
+// Remembers the last appends. The server recognizes a repeated append with `any` or `exists` only while it remembers the
+// ids in memory, so before such an append is repeated, its events are searched in the stream.
 
 import type { StreamWrite } from '../../store/store-engine.ts';
 
-export interface RecentAppends {
-  /** The last known revision of the stream before an attempt; −1 if unknown. */
-  revisionBefore(stream: string): number;
-  acknowledged(write: StreamWrite, revision: number): void;
-  failed(write: StreamWrite, revisionBefore: number): void;
-  /** The events of the earlier attempt follow this revision; undefined if there was none. */
-  searchAfter(write: StreamWrite): number | undefined;
+/** The last revision of an append, and its position. */
+export interface Appended {
+  readonly revision: number;
+  readonly sequence: number;
 }
 
-export const recentLimits = { appendsMax: 10_000, streamsMax: 10_000 } as const;
+export interface RecentAppends {
+  /** Starts an attempt. Events of an earlier one follow the returned revision; undefined: this is the first attempt. */
+  begin(write: Write): number | undefined;
+  /** Returns the first result, if the append was acknowledged before. */
+  acknowledge(write: Write, appended: Appended): Appended | undefined;
+}
 
-export function createRecentAppends(limits: typeof recentLimits = recentLimits): RecentAppends {
+type Write = Pick<StreamWrite, 'stream' | 'rows'>;
+
+interface Recent {
+  readonly after: number;
+  readonly appended?: Appended;
+}
+
+const limits = { appendsMax: 10_000, streamsMax: 10_000 } as const;
+
+export function createRecentAppends(): RecentAppends {
+  const appends = new Map<string, Recent>();
+  /** The last known revisions of streams. */
   const revisions = new Map<string, number>();
-  /** The revision of the stream before the first attempt of an append. */
-  const attempts = new Map<string, number>();
   return {
-    revisionBefore: (stream) => revisions.get(stream) ?? -1,
-    acknowledged(write, revision) {
-      if (isCheckedByMemory(write)) {
-        remember(attempts, keyOf(write), revision - write.rows.length, limits.appendsMax);
-      }
+    begin(write) {
+      const key = keyOf(write);
+      const earlier = appends.get(key);
+      const after = earlier?.after ?? revisions.get(write.stream) ?? -1;
+      if (earlier === undefined) remember(appends, key, { after }, limits.appendsMax);
+      return earlier?.after;
+    },
+    acknowledge(write, { revision, sequence }) {
+      const key = keyOf(write);
+      const { after: first = Infinity, appended: earlier } = appends.get(key) ?? {};
+      if (earlier?.revision === revision) return earlier;
+      const after = Math.min(first, revision - write.rows.length);
+      remember(appends, key, { after, appended: { revision, sequence } }, limits.appendsMax);
       const known = revisions.get(write.stream) ?? -1;
       remember(revisions, write.stream, Math.max(known, revision), limits.streamsMax);
+      return undefined;
     },
-    failed(write, revisionBefore) {
-      const key = keyOf(write);
-      // The first of several attempts may be the one that was stored.
-      remember(attempts, key, attempts.get(key) ?? revisionBefore, limits.appendsMax);
-    },
-    searchAfter: (write) => attempts.get(keyOf(write)),
   };
 }
 
-/** Whether the server checks a repeated append by its memory only. */
-export function isCheckedByMemory({ expected }: StreamWrite): boolean {
-  return expected === 'any' || expected === 'exists';
-}
-
-function keyOf({ stream, rows }: StreamWrite): string {
+function keyOf({ stream, rows }: Write): string {
   return `${stream}\n${rows[0]?.eventId ?? ''}`;
 }
 
 /** Forgets the oldest entry of a full map. */
-function remember(map: Map<string, number>, key: string, value: number, max: number): void {
+function remember<Value>(
+  map: Map<string, Value>,
+  key: string,
+  value: Value,
+  entriesMax: number,
+): void {
   map.delete(key);
   map.set(key, value);
-  if (map.size <= max) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    return;
-  }
+  const [oldest] = map.keys();
+  if (map.size > entriesMax && oldest !== undefined) map.delete(oldest);
 }

@@ -5,44 +5,41 @@ import {
   type ExpectedRevision,
   type StreamState,
 } from '../../store/expected-revision.ts';
-import type {
-  RetentionChange,
-  RowToWrite,
-  StreamWrite,
-  WriteOutcome,
-} from '../../store/store-engine.ts';
+import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind } from './errors.ts';
 import type { KurrentdbReader } from './reader.ts';
 
+export interface SentWrite extends Pick<StreamWrite, 'stream' | 'expected' | 'rows'> {
+  /** Replaces the payload of the row. */
+  readonly data?: unknown;
+}
+
 export interface ChangeParts {
   readonly connection: KurrentdbConnection;
   readonly reader: KurrentdbReader;
-  readonly append: (write: StreamWrite, signal: undefined) => Promise<WriteOutcome>;
+  readonly append: (writes: readonly SentWrite[]) => Promise<readonly WriteOutcome[]>;
 }
 
 /** The most lost races of a change with other writers of the stream. */
 const attemptsMax = 20;
-
-/** Whether the write is a deletion or a tombstone; new metadata is an ordinary append. */
-export function changesStream({ retention, tombstone }: StreamWrite): boolean {
-  return tombstone === true || retention?.expected !== undefined;
-}
+const done: WriteOutcome = { kind: 'appended', revision: -1, sequence: 0 };
 
 export async function writeChange(parts: ChangeParts, write: StreamWrite): Promise<WriteOutcome> {
   const { retention } = write;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return retention?.expected === undefined
-        ? await entomb(parts, write)
-        : await remove(parts, write, { ...retention, expected: retention.expected });
+      if (retention === undefined) return await entomb(parts, write);
+      const isDeletion = retention.values.truncateBefore === softDeleted;
+      const { of, expected = isDeletion ? 'any' : undefined } = retention;
+      return expected === undefined
+        ? await setMetadata(parts, write, of)
+        : await remove(parts, write, { of, expected });
     } catch (error) {
       if (!isKind(error, 'wrong-expected-version') || attempt === attemptsMax) throw error;
     }
   }
 }
-
-const done: WriteOutcome = { kind: 'appended', revision: -1, sequence: 0 };
 
 async function entomb(
   { connection, reader }: ChangeParts,
@@ -56,6 +53,20 @@ async function entomb(
   return done;
 }
 
+async function setMetadata(
+  { reader, append }: ChangeParts,
+  write: StreamWrite,
+  of: string,
+): Promise<WriteOutcome> {
+  const state = await reader.streamState(of);
+  // The server does not check that.
+  if (state?.tombstoned === true) return { kind: 'deleted' };
+  // New metadata restores a deleted stream, but not its deleted events.
+  const hidden = state?.truncateBefore === softDeleted ? { $tb: state.revision + 1 } : {};
+  const [outcome = done] = await append([{ ...write, data: { ...payloadOf(write), ...hidden } }]);
+  return outcome;
+}
+
 /**
  * Metadata that truncates the whole stream has the effect of the server's deletion and keeps other members. The
  * server restores a deleted stream when its metadata is written, so a deleted stream is left as it is.
@@ -63,17 +74,22 @@ async function entomb(
 async function remove(
   { connection, reader, append }: ChangeParts,
   write: StreamWrite,
-  { of, values, expected }: RetentionChange & { readonly expected: ExpectedRevision },
+  { of, expected }: { readonly of: string; readonly expected: ExpectedRevision },
 ): Promise<WriteOutcome> {
   // Read the revision of the metadata first: a concurrent deletion then makes the append below conflict.
-  const metadata = await reader.lastRevision(write.stream);
+  const metadata = await reader.newest(write.stream);
   const state = await reader.streamState(of);
   const rejection = rejectionOf(state, expected);
   if (rejection !== undefined) return rejection;
   if (state?.truncateBefore === softDeleted) return done;
-  const hasOthers = Object.keys(payloadOf(write.rows)).length > 1;
+  const payload = payloadOf(write);
+  const hasOthers = Object.keys(payload).length > 1;
   if (expected === 'any' || hasOthers || state === undefined || state.revision === -1) {
-    return append({ ...write, expected: metadata ?? 'none', retention: { of, values } }, undefined);
+    const data = { ...payload, $tb: everything };
+    const [outcome = done] = await append([
+      { ...write, expected: metadata?.revision ?? 'none', data },
+    ]);
+    return outcome;
   }
   // Only the server's deletion checks the revision and deletes in one step.
   const expectedRevision = exactly(state.revision);
@@ -102,22 +118,7 @@ function exactly(revision: number): 'no_stream' | bigint {
 /** For the server, 2^63 − 1 means all events. JavaScript numbers cannot represent this value. */
 const everything = rawJson('9223372036854775807');
 
-/** The metadata in the server's format; undefined if the stream has a tombstone, which the server does not check. */
-export async function metadataOf(
-  reader: KurrentdbReader,
-  rows: readonly RowToWrite[],
-  { of, values }: RetentionChange,
-): Promise<Record<string, unknown> | undefined> {
-  const payload = payloadOf(rows);
-  if (values.truncateBefore === softDeleted) return { ...payload, $tb: everything };
-  const state = await reader.streamState(of);
-  if (state?.tombstoned === true) return undefined;
-  if (state?.truncateBefore !== softDeleted) return payload;
-  // New metadata restores a deleted stream, but not its deleted events.
-  return { ...payload, $tb: state.revision + 1 };
-}
-
-function payloadOf(rows: readonly RowToWrite[]): Record<string, unknown> {
+function payloadOf({ rows }: StreamWrite): Record<string, unknown> {
   return JSON.parse(rows.at(-1)?.payload ?? '{}') as Record<string, unknown>;
 }
 

@@ -6,9 +6,11 @@ import { createHash, randomUUID } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { keyStreamPrefix, newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/erasure.ts';
-import type { ClientEvent, ClientRecord } from './client.ts';
+import { isRejected } from '../../store/expected-revision.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
+import type { StoreEngine } from '../../store/store-engine.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import { isKind, unavailable } from './errors.ts';
+import type { KurrentdbReader } from './reader.ts';
 
 /** Event types that begin with $ are system types, which readers skip by default. */
 const keyType = '$subjectKey';
@@ -19,42 +21,34 @@ const inFlightMax = 32;
 /** The most lost races with changes of other processes. */
 const attemptsMax = 20;
 
-export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKeys {
+export interface KeyParts {
+  readonly connection: KurrentdbConnection;
+  readonly reader: KurrentdbReader;
+  readonly write: StoreEngine['write'];
+}
+
+export function createKurrentdbKeys({ connection, reader, write }: KeyParts): SubjectKeys {
   /** Only forgotten subjects are cached, because that is final; a key may be forgotten later. */
   const forgotten = new Map<string, SubjectKey>();
   const forgottenMax = 10_000;
 
-  /** From the leader, because a follower may not have the deletion yet; from a follower if the URL prefers followers. */
-  async function latest(stream: string, requiresLeader = true): Promise<Stored | undefined> {
-    try {
-      return await connection.use(async (client) => {
-        const newest = { direction: 'backwards', fromRevision: 'end', maxCount: 1 } as const;
-        const reading = client.readStream(stream, { ...newest, requiresLeader });
-        for await (const { event } of reading) {
-          if (event !== undefined) return fromRecord(event);
-        }
-        return undefined;
-      });
-    } catch (error) {
-      if (isKind(error, 'stream-not-found')) return undefined;
-      if (requiresLeader && isKind(error, 'not-leader')) return latest(stream, false);
-      throw unavailable(error);
-    }
+  /** From the leader, because a follower may not have the deletion yet. */
+  async function latest(stream: string): Promise<Stored | undefined> {
+    const row = await reader.newest(stream);
+    return row === undefined ? undefined : fromRow(row);
   }
 
   /** Returns false if another process changed the stream first. */
-  async function append(stream: string, event: ClientEvent, after: number): Promise<boolean> {
-    try {
-      await connection.use((client) =>
-        client.appendToStream(stream, event, {
-          streamState: after === -1 ? 'no_stream' : BigInt(after),
-        }),
-      );
-      return true;
-    } catch (error) {
-      if (isKind(error, 'wrong-expected-version')) return false;
-      throw unavailable(error);
-    }
+  async function append(
+    stream: string,
+    event: { readonly type: string; readonly data: object },
+    after: number,
+  ): Promise<boolean> {
+    const payload = JSON.stringify(event.data);
+    const row = { eventId: randomUUID(), type: event.type, tenant: '', payload, meta: '{}' };
+    const expected = after === -1 ? 'none' : after;
+    const [outcome] = await write([{ stream, expected, rows: [row] }], {});
+    return outcome !== undefined && !isRejected(outcome);
   }
 
   async function getOne(subject: string, create: boolean): Promise<SubjectKey | undefined> {
@@ -69,7 +63,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
       }
       if (!create) return undefined;
       const key = newSubjectKey();
-      const event = eventOf(keyType, { key: Buffer.from(key).toString('base64') });
+      const event = { type: keyType, data: { key: Buffer.from(key).toString('base64') } };
       if (await append(stream, event, -1)) return { kind: 'key', key };
     }
     throw contended();
@@ -90,7 +84,7 @@ export function createKurrentdbKeys(connection: KurrentdbConnection): SubjectKey
         return false;
       }
       const revision = stored?.revision ?? -1;
-      const event = eventOf(forgottenType, { forgottenAtMs });
+      const event = { type: forgottenType, data: { forgottenAtMs } };
       if (!(await append(stream, event, revision))) continue;
       if (stored !== undefined) await hideBelow(stream, revision + 1);
       return stored !== undefined;
@@ -129,25 +123,15 @@ function streamFor(subject: string): string {
   return `${keyStreamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
 }
 
-function eventOf(type: string, data: Record<string, unknown>): ClientEvent {
-  return {
-    id: randomUUID(),
-    type,
-    contentType: 'application/json',
-    data,
-    metadata: undefined,
-  };
-}
-
-function fromRecord(record: ClientRecord): Stored {
-  const { key, forgottenAtMs } = record.data as {
+function fromRow({ type, revision, payload }: StoredRow): Stored {
+  const { key, forgottenAtMs } = JSON.parse(payload) as {
     readonly key?: string;
     readonly forgottenAtMs?: number;
   };
   return {
-    revision: Number(record.revision),
+    revision,
     key:
-      record.type === forgottenType || key === undefined
+      type === forgottenType || key === undefined
         ? { kind: 'forgotten', forgottenAtMs: forgottenAtMs ?? 0 }
         : { kind: 'key', key: new Uint8Array(Buffer.from(key, 'base64')) },
   };

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BSON } from 'mongodb';
 import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
+import { decodeReadable } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
 import type { EventDocument } from './collections.ts';
@@ -115,6 +116,35 @@ test('every payload and every envelope is preserved', () => {
       },
     ),
     { numRuns: propertyRuns(500) },
+  );
+});
+
+test('a document that another program changed is unreadable, and does not stop its reader', async () => {
+  const document = stored(toDocument(rowOf(), location));
+  const changes: readonly Partial<Record<keyof EventDocument, unknown>>[] = [
+    { metadata: undefined },
+    { metadata: null },
+    { eventData: undefined },
+    { eventData: 7n },
+    { timestamp: undefined },
+    { timestamp: new Date(Number.NaN) },
+    { recordedAt: 'today', metadata: null },
+    { encoding: 'json', eventData: '{' },
+  ];
+  const documents = [...changes.map((change) => ({ ...document, ...change })), document];
+  const keys = { get: async () => new Map(), forget: async () => false };
+  const read = await decodeReadable(
+    documents.map((each) => toRow(each as EventDocument)),
+    keys,
+  );
+  assert.deepEqual(
+    read.map(({ unreadable }) => unreadable),
+    [
+      ...changes.map(
+        () => "event event-uuid (revision 141 of 'chat.room.v1-core-r1') is not valid JSON",
+      ),
+      undefined,
+    ],
   );
 });
 

@@ -46,18 +46,32 @@ export function toDocument(row: RowToWrite, location: EventLocation): EventDocum
   };
 }
 
+/** Never throws: a document that another program wrote or changed must not stop a reader. */
 export function toRow(document: EventDocument): StoredRow {
-  const { eventData, encoding } = document;
   return {
     sequence: document.position,
     stream: document.aggregateId,
     revision: document.version - 1,
     eventId: eventIdOf(document),
     type: document.eventType,
-    recordedAtMs: document.recordedAt.getTime(),
-    payload: encoding === 'json' ? String(eventData) : JSON.stringify(eventData),
-    meta: document.metadata.envelope ?? JSON.stringify(toEnvelope(document)),
+    recordedAtMs: document.recordedAt instanceof Date ? document.recordedAt.getTime() : 0,
+    payload: orUnreadable(() => payloadOf(document)),
+    meta: orUnreadable(() => document.metadata.envelope ?? JSON.stringify(toEnvelope(document))),
   };
+}
+
+function payloadOf({ eventData, encoding }: EventDocument): string | undefined {
+  return encoding === 'json' ? String(eventData) : JSON.stringify(eventData);
+}
+
+/** The empty string is no JSON, so the event is reported as unreadable. */
+function orUnreadable(toText: () => string | undefined): string {
+  try {
+    return toText() ?? '';
+  } catch {
+    // A member is missing or has another type.
+    return '';
+  }
 }
 
 export function eventIdOf(document: Pick<EventDocument, '_id' | 'eventId'>): string {

@@ -10,10 +10,7 @@ export interface Fidelity {
   readonly refusesForeignPositions: boolean;
   /** A filtered subscription drops its first event if no record is at its start position. */
   readonly skipsFirstEvent: boolean;
-  /**
-   * A filtered subscription sends a checkpoint before `caughtUp`, at its last event. Without a matching event it is at
-   * the start position, or at 2^64 − 1.
-   */
+  /** A filtered subscription sends checkpoints right after its confirmation, at its start position and at 2^64 − 1. */
   readonly earlyCheckpoints: boolean;
   /** `caughtUp`, `fellBehind` and checkpoints have no time, and the first two no position. */
   readonly plainProgress: boolean;

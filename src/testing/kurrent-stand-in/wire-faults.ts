@@ -180,8 +180,8 @@ class ReadFaults {
   readonly #node: WireNode;
   #isCatchingUp = false;
   #skipsFirst = false;
-  /** The last position that was sent; undefined: the server sends no checkpoint before `caughtUp`. */
-  #reached: object | undefined;
+  /** The checkpoints that the server sends before anything else. */
+  #early: readonly object[] = [];
 
   constructor(node: WireNode) {
     this.#node = node;
@@ -196,7 +196,7 @@ class ReadFaults {
     this.#isCatchingUp = isSubscription;
     const given = options?.all?.position;
     if (isSubscription && isFiltered && options.all !== undefined && fidelity.earlyCheckpoints) {
-      this.#reached = { commitPosition: noPosition, preparePosition: noPosition };
+      this.#early = [{ commitPosition: noPosition, preparePosition: noPosition }];
     }
     if (options?.all === undefined || given === undefined || given === null) return request;
     const position = toCount(given.commitPosition);
@@ -207,8 +207,8 @@ class ReadFaults {
     }
     const isAbsent = sequence > 0 && (!isRecord || log.rowAt(sequence) === undefined);
     this.#skipsFirst = fidelity.skipsFirstEvent && isFiltered && isSubscription && isAbsent;
-    if (this.#reached !== undefined) {
-      this.#reached = { commitPosition: sequence, preparePosition: sequence };
+    if (this.#early.length > 0) {
+      this.#early = [{ commitPosition: sequence, preparePosition: sequence }, ...this.#early];
     }
     // Reads start at the position, and subscriptions after it.
     const start = isRecord || isSubscription ? sequence : sequence + 1;
@@ -217,19 +217,15 @@ class ReadFaults {
   }
 
   toSend(message: WireReadResponse): readonly object[] {
-    const { event, caughtUp } = message;
+    const { event, confirmation, caughtUp } = message;
     if (event !== undefined && this.#isCatchingUp && this.#skipsFirst) {
       this.#skipsFirst = false;
       return [];
     }
-    const at = event?.commitPosition;
-    if (at !== undefined && this.#reached !== undefined) {
-      this.#reached = { commitPosition: at, preparePosition: at };
-    }
+    if (caughtUp !== undefined) this.#isCatchingUp = false;
     const sent = this.#node.fidelity.plainProgress ? plain(message) : message;
-    if (caughtUp === undefined) return [sent];
-    this.#isCatchingUp = false;
-    return this.#reached === undefined ? [sent] : [{ checkpoint: this.#reached }, sent];
+    const early = confirmation === undefined ? [] : this.#early;
+    return [sent, ...early.map((checkpoint) => ({ checkpoint }))];
   }
 }
 
