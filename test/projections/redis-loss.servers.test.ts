@@ -74,7 +74,7 @@ test('documents that Redis loses are rebuilt; until then queries and readiness a
   assert.match(await ready.text(), /"read models":.*rebuilding after a loss: rig\.item\.v1/);
 
   await platform.subscriptions.resume(items.name);
-  await eventually('the documents are back', async () => (await answer()).status === 200);
+  await eventually('the documents are restored', async () => (await answer()).status === 200);
   assert.equal(await statusOf(platform), 'ready');
   assert.equal((await fetch(`${api.url}/health/ready`)).status, 200);
   const documents = platform.documents(family);

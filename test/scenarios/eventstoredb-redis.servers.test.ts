@@ -126,7 +126,7 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
     // All of Redis is lost: the documents return, and no mail is sent again.
     await keys.flushall();
     await keys.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await eventually('all documents are back', async () =>
+    await eventually('all documents are restored', async () =>
       (
         await Promise.all(['USD', 'ZAR', 'EUR'].map((code) => keys.exists(`${base}:${code}`)))
       ).every((found) => found === 1),

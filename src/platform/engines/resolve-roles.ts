@@ -119,7 +119,7 @@ function examplesFor(role: RoleName, field?: UrlField): string {
     .join(' or ');
 }
 
-/** Which variable to set. A role without a setting of its own is in the engine of the outbox or of the keys. */
+/** Which variable to set. A role without a setting is in the engine of the outbox or of the keys. */
 function remedyFor(role: RoleName): string {
   const [field] = roleTable[role].fields;
   if (field !== undefined) {

@@ -12,6 +12,7 @@ import {
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { openRedis } from '../open-redis.ts';
+import { subscriptionScripts } from './keyspace.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -49,20 +50,15 @@ for (const [name, target] of [
   });
 
   test(`a delayed copy of the checkpoint does not replace a newer one, in ${name}`, async () => {
-    const subscription = newName();
-    const fences = [
-      await acquireShard(first.subscriptions, subscription, 1),
-      await acquireShard(first.subscriptions, subscription, 0),
-    ];
-    const moves = fences.flatMap((fence) =>
-      Array.from({ length: 25 }, (_, index) => ({ fence, position: at(index + 1) })),
-    );
-    await Promise.all(
-      moves.map(({ fence, position }, index) =>
-        (index % 2 === 0 ? first : second).subscriptions.checkpoints.save(fence, position),
-      ),
-    );
-    assert.deepEqual(await copyOf(subscription), { commit: '25', prepare: '25' });
+    const fence = await acquireShard(first.subscriptions);
+    const { subscription } = fence;
+    await first.subscriptions.checkpoints.save(fence, at(5));
+    const changesKey = redisKeys.checkpointChanges(subscription);
+    const delayed = (await client.get(changesKey)) ?? '';
+    await second.subscriptions.checkpoints.save(fence, at(9));
+    const values = [redisKeys.checkpoint(subscription), changesKey, delayed, '{"commit":"5"}'];
+    assert.equal(await client.eval(subscriptionScripts.mirror.lua, 2, ...values), 0);
+    assert.deepEqual(await copyOf(subscription), { commit: '9', prepare: '9' });
   });
 
   test(`a lease of the role leases protects the storage of the same ${name}`, async () => {
