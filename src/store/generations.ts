@@ -7,7 +7,7 @@ import { createIds } from '../foundation/ids.ts';
 import type { EventStore } from './event-store.ts';
 import { systemEvent } from './system-stream.ts';
 
-export interface Generation {
+interface Generation {
   readonly mark: string;
   /** The number of shards of a subscription. */
   readonly shards?: number | undefined;
