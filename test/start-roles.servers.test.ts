@@ -5,7 +5,8 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { sharedPostgres } from '../src/testing/servers/shared-servers.ts';
+import { startStandIn } from '../src/testing/kurrent-stand-in/stand-in.ts';
+import { sharedPostgres, sharedRedis } from '../src/testing/servers/shared-servers.ts';
 import { spawnMillrace } from './cli-store-terminal.ts';
 import { startProduct } from './start-product.ts';
 
@@ -37,6 +38,38 @@ test('on PostgreSQL alone the product starts, and roles without an engine are of
   assert.deepEqual(
     [await readdir(cwd), written.toSorted()],
     [['.millrace'], ['admin.token', 'tls']],
+  );
+});
+
+test('on EventStoreDB and Redis alone the product starts in production, without a local file', async () => {
+  await using server = await startStandIn({ preset: '24.10' });
+  const { url } = await sharedRedis();
+  const cwd = await mkdtemp(join(folder, 'esdb-'));
+  const env = { NODE_ENV: 'production', MILLRACE_KEYS: url };
+  const store = server.url.replace('kurrentdb:', 'esdb:');
+  const args = ['start', '--no-kurrent', '--store', store];
+  const product = await startProduct(cwd, args, 'Ctrl-C', env);
+  assert.match(product.said, /engine +redis:\/\/\S+ +\(checkpoints, snapshots, /);
+  assert.match(product.said, /off +trace index, outbox: no configured engine/);
+  const headers = { authorization: `Bearer ${product.token ?? ''}` };
+  const response = await fetch(`${product.base}/api/v1/admin/system`, { headers });
+  const { roles } = (await response.json()) as {
+    readonly roles: readonly { readonly role: string; readonly engine?: string }[];
+  };
+  const engines = Object.fromEntries(roles.map(({ role, engine = 'off' }) => [role, engine]));
+  assert.deepEqual(
+    [engines['store'], engines['subscriptions'], engines['snapshots'], engines['leases']],
+    ['KurrentDB', 'Redis', 'Redis', 'Redis'],
+  );
+  const doctor = await spawnMillrace(['doctor', '--json', '--store', store], { cwd, env });
+  const report = JSON.parse(doctor.stdout) as {
+    readonly roles: readonly { readonly role: string; readonly engine?: string }[];
+  };
+  assert.equal(report.roles.find(({ role }) => role === 'subscriptions')?.engine, 'Redis');
+  assert.equal(await product.stop('SIGINT'), 0);
+  assert.deepEqual(
+    (await readdir(join(cwd, '.millrace'))).filter((name) => name.endsWith('.db')),
+    [],
   );
 });
 

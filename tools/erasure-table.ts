@@ -142,7 +142,12 @@ export const erasureTables = {
     {
       names: [
         'checkpoint',
+        'checkpointChanges',
         'lease',
+        'readModelMark',
+        'readModelVersions',
+        'readModels',
+        'subscriptions',
         'workflowCheckpoint',
         'workflowByStatus',
         'workflowDue',
@@ -150,6 +155,16 @@ export const erasureTables = {
         'workflows',
       ],
       how: 'none',
+    },
+    {
+      names: ['subscription'],
+      how: 'none',
+      note: 'neither the payload nor the error message of an event about a person is stored',
+    },
+    {
+      names: ['aggregateSnapshot', 'commandKey'],
+      how: 'none',
+      note: 'as the tables `snapshots` and `command_keys`',
     },
   ],
   'Redis: other keys': [

@@ -22,6 +22,20 @@ export interface QueueAddress {
 
 export type RedisMeta = 'fences' | 'generation' | 'lists';
 
+/**
+ * Keys of a subscription, all in one slot: `state`, `letters` and `processed` are HASHes; `letter-ids` is a HASH from the id
+ * of a dead letter to the id of its event; the others are ZSETs. Each shard has its own `marks`, `blocked` and `waiting`.
+ */
+export type RedisSubscriptionPart =
+  | 'state'
+  | 'letters'
+  | 'letter-ids'
+  | 'letters-by-time'
+  | 'letters-pending'
+  | 'processed'
+  | 'processed-expiry'
+  | `${'marks' | 'blocked' | 'waiting'}:${number}`;
+
 /** Keys that the sagas of all tenants share: `tenants` is a SET, `revisions` a HASH, `losses` a number. */
 export type RedisWorkflowPart = 'tenants' | 'revisions' | 'losses';
 
@@ -113,6 +127,34 @@ export const redisKeys = {
     parseSubscriptionName(subscriptionName);
     return bounded(`checkpoint:esdb:${subscriptionName}`);
   },
+
+  /** The number of changes of `checkpoint`, in its slot. */
+  checkpointChanges: (subscriptionName: string): string =>
+    bounded(`{${redisKeys.checkpoint(subscriptionName)}}:changes`),
+
+  subscription: (subscriptionName: string, part: RedisSubscriptionPart): string => {
+    parseSubscriptionName(subscriptionName);
+    return bounded(`subscription:{${subscriptionName}}:${part}`);
+  },
+
+  /** SET of the names of all subscriptions. */
+  subscriptions: (): string => 'subscription:names',
+
+  /** HASH of the versions of a read model, whose family is `<bc>.<aggregate>`. */
+  readModelVersions: (family: string): string => bounded(`read-model:{${family}}:versions`),
+
+  /** The mark of the generation of a version's documents, in the slot of its family. */
+  readModelMark: (family: string, v: number): string =>
+    bounded(`read-model:{${family}}:v${v}:mark`),
+
+  /** SET of the families. */
+  readModels: (): string => 'read-model:families',
+
+  /** HASH of an aggregate's stored state. */
+  aggregateSnapshot: (stream: string): string => `aggregate:snapshot:${stream}`,
+
+  /** HASH of the first use of an idempotency key. */
+  commandKey: (idempotencyKey: string): string => `aggregate:key:${idempotencyKey}`,
 
   /** A HASH of the leases or a ZSET of the processes; both keys of a subscription are in one slot. */
   lease: (subscriptionName: string, what: 'shards' | 'workers'): string => {
@@ -244,6 +286,8 @@ export type ParsedRedisKey =
     })
   | (Owned & { readonly kind: 'job'; readonly work: string; readonly id: string })
   | { readonly kind: 'checkpoint'; readonly subscription: string }
+  | { readonly kind: 'subscription'; readonly subscription: string; readonly part: string }
+  | { readonly kind: 'subscriptions' }
   | {
       readonly kind: 'lease';
       readonly subscription: string;
@@ -274,6 +318,8 @@ const job = new RegExp(`^job:${owned}:(?<work>[a-z0-9-]+):(?<id>[A-Za-z0-9._-]+)
 const checkpoint = /^checkpoint:esdb:(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})$/;
 const lease =
   /^lease:\{(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})\}:(?<what>shards|workers)$/;
+const subscriptionPart =
+  /^subscription:\{(?<subscription>sub:[a-z0-9-]+:[a-z0-9-]+:v[1-9]\d{0,8})\}:(?<part>state|letters|letter-ids|letters-by-time|letters-pending|processed|processed-expiry|(?:marks|blocked|waiting):\d+)$/;
 const workflow =
   /^checkpoint:workflow:(?<saga>[a-z0-9-]+):\{(?<tenant>[a-z0-9-]+)\}(?<by>:by-status)?$/;
 const workflowPart = new RegExp(
@@ -320,6 +366,12 @@ export function parseRedisKey(key: string): ParsedRedisKey {
   }
   const subscription = checkpoint.exec(key)?.groups?.['subscription'];
   if (subscription !== undefined) return { kind: 'checkpoint', subscription };
+  const own = subscriptionPart.exec(key)?.groups;
+  if (own !== undefined) {
+    const { subscription: name = '', part: which = '' } = own;
+    return { kind: 'subscription', subscription: name, part: which };
+  }
+  if (key === redisKeys.subscriptions()) return { kind: 'subscriptions' };
   const leased = lease.exec(key)?.groups;
   if (leased !== undefined) {
     const what = leased['what'] === 'shards' ? 'shards' : 'workers';

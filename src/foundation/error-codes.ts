@@ -208,6 +208,13 @@ export const errorCodes = {
     meaning: 'Another process has taken over the lease, so this process may not write.',
     remedy: 'Nothing: the new owner continues, and this process waits.',
   },
+  CHECKPOINT_LOST: {
+    retryable: false,
+    meaning:
+      'Redis has lost the checkpoint of a reactor, a saga or an outbox projector. It stops, because it would handle old events again.',
+    remedy:
+      'Run `millrace subscriptions reset <subscription> --to <position or time> --yes` with the position from which it continues.',
+  },
   HANDLER_TIMEOUT: {
     retryable: true,
     meaning: 'A handler or a delivery attempt exceeded its time limit (timeoutMs).',
@@ -232,6 +239,11 @@ export const errorCodes = {
     retryable: false,
     meaning: 'A read model is inconsistent, or a document or query does not match its definition.',
     remedy: 'Fix the part named in the message.',
+  },
+  READ_MODEL_REBUILDING: {
+    retryable: true,
+    meaning: 'The documents of this read model were lost and are being restored from the events.',
+    remedy: 'Retry later; `millrace projections status` shows the progress.',
   },
   DOCUMENT_FOREIGN: {
     retryable: false,

@@ -51,22 +51,35 @@ export function activeDocuments<Document extends object>(
     });
   }
   const known = new Map(models.map((model) => [model.version, documentsOf(readModels, model)]));
+  /** The engine of the versions had some: if it has none now, it lost them. */
+  let hasVersions = false;
   let cached: { readonly list: readonly ReadModelVersion[]; readonly untilMs: number } | undefined;
 
   async function current(): Promise<readonly ReadModelVersion[]> {
     if (cached !== undefined && clock.now() < cached.untilMs) return cached.list;
     const list = await versions.list(family);
+    if (hasVersions && list.length === 0) throw rebuilding();
+    hasVersions = list.length > 0;
     cached = { list, untilMs: clock.now() + refreshMs };
     return cached.list;
   }
 
   async function active(): Promise<{ version: number; documents: DocumentQueries<Document> }> {
-    const version = (await current()).find((each) => each.active)?.version;
+    const { version, status } = (await current()).find((each) => each.active) ?? {};
+    if (status === 'rebuilding') throw rebuilding();
     // Before the first start all versions are empty.
     return {
       version: version ?? first?.version ?? 1,
       documents: of(version ?? first?.version ?? 1),
     };
+  }
+
+  function rebuilding(): MillraceError {
+    return new MillraceError(
+      'READ_MODEL_REBUILDING',
+      `the documents of ${family} were lost and are being rebuilt from the events`,
+      { details: { family } },
+    );
   }
 
   function of(version: number): DocumentQueries<Document> {
@@ -99,9 +112,9 @@ export function activeDocuments<Document extends object>(
   async function resumeFrom(cursor: string) {
     const [, number = '', rest = ''] = versioned.exec(cursor) ?? [];
     const version = Number(number);
-    const isKept = (await current()).some(
-      (each) => each.version === version && each.status !== 'retired' && each.status !== 'retiring',
-    );
+    const found = (await current()).find((each) => each.version === version);
+    if (found?.status === 'rebuilding') throw rebuilding();
+    const isKept = found !== undefined && found.status !== 'retired' && found.status !== 'retiring';
     if (isKept && known.has(version)) return { version, documents: of(version), cursor: rest };
     throw new MillraceError(
       'CURSOR_INVALID',

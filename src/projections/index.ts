@@ -25,6 +25,7 @@ export type {
   CachedList,
   DocumentEntries,
   DocumentKey,
+  DocumentMarks,
   DocumentOutcome,
   DocumentPage,
   DocumentWrite,

@@ -2,6 +2,7 @@
 // and all index entries of the document. An engine needs one atomic step per document: a transaction, or a
 // Redis script.
 
+import type { GenerationMarks } from '../store/generations.ts';
 import type { ReadModelVersions } from './read-model-versions.ts';
 
 /** The namespace of a read model: `app:{<tenant>}:<bc>:<aggregate>:v<version>:…`. */
@@ -174,6 +175,13 @@ export interface ReadModelStore {
    * model is empty.
    */
   clear(model: ModelKey, limit: number): Promise<number>;
+  /** Of an engine that may lose its data: a mark for each version of a model, which disappears with the documents. */
+  readonly marks?: DocumentMarks | undefined;
+}
+
+export interface DocumentMarks extends GenerationMarks<ModelKey> {
+  /** Whether documents of the model exist, which may take long. */
+  hasDocuments(model: ModelKey): Promise<boolean>;
 }
 
 /** Documents and the versions of their models; the handle of an engine with read models has these roles. */

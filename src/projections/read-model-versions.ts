@@ -7,6 +7,8 @@ export type VersionStatus =
   /** The version has not caught up with the head yet. */
   | 'building'
   | 'ready'
+  /** The documents of the version were lost and are being restored; queries are rejected. */
+  | 'rebuilding'
   /** The documents of the version are being removed. */
   | 'retiring'
   | 'retired';

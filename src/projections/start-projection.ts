@@ -19,6 +19,7 @@ import type { ReadModelRoles, ReadModelStore } from './read-model-store.ts';
 import { familyOf, type ReadModelVersion } from './read-model-versions.ts';
 import { eraseDocuments } from './run/erase-documents.ts';
 import { projectEvents } from './run/project-events.ts';
+import { watchLoss } from './run/restore-lost.ts';
 import { waitWithTimeout, type WaitOptions } from './run/wait-with-timeout.ts';
 
 /** What a projection reads and stores; the handle of an engine with read models has these roles. */
@@ -72,7 +73,20 @@ export async function startProjection<Document extends object>(
   checkVersion(name, version);
   const each = projectionSubscription(projection, roles);
   const runner = createSubscriptionRunner(roles, each, options);
-  await runner.start();
+  const loss = watchLoss(roles, projection, {
+    clock,
+    observer: options.observer,
+    reset: () => runner.reset(),
+    waitFor: (position, signal) => runner.waitFor(position, signal),
+  });
+  try {
+    await loss?.check();
+    await runner.start();
+  } catch (error) {
+    await loss?.[Symbol.asyncDispose]();
+    throw error;
+  }
+  loss?.start();
   const ending = new AbortController();
   const marking = version.status === 'building' ? markReady() : undefined;
 
@@ -89,6 +103,7 @@ export async function startProjection<Document extends object>(
 
   const stop = async (): Promise<void> => {
     ending.abort();
+    await loss?.[Symbol.asyncDispose]();
     await runner.stop();
   };
   return {

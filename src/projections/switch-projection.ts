@@ -83,7 +83,7 @@ export async function retireProjection(
       { details: { name, ...key } },
     );
   }
-  const from = ['building', 'ready', 'retiring'] as const;
+  const from = ['building', 'ready', 'rebuilding', 'retiring'] as const;
   await versions.setStatus(key, { from, to: 'retiring' }, clock.now());
   // Register a version that never ran, so that it can be paused.
   const { shards } = await storage.checkpoints.open(name, 1);

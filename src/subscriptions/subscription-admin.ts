@@ -107,7 +107,9 @@ export function subscriptionAdmin(
   };
 
   const rejectIfRunning = async (name: string): Promise<void> => {
-    if ((await checkpoints.get(name))?.paused !== false) return;
+    const state = await checkpoints.get(name);
+    // Without its checkpoint, no process handles events.
+    if (state?.paused !== false || state.lost === true) return;
     const active = (await leases.list(name)).filter(({ remainingMs }) => remainingMs > 0);
     if (active.length === 0) return;
     const owners = [...new Set(active.map(({ owner }) => owner))].toSorted();
@@ -164,7 +166,8 @@ export function subscriptionAdmin(
 
 export interface SubscriptionOverview {
   readonly subscription: string;
-  readonly state: 'paused' | 'running' | 'stopped';
+  /** `lost`: the engine has lost the checkpoint, so the subscription stops until it is reset. */
+  readonly state: 'lost' | 'paused' | 'running' | 'stopped';
   readonly shards: number;
   /** Number of processes that run it now. */
   readonly workers: number;
@@ -179,12 +182,12 @@ export async function subscriptionOverview(
   storage: SubscriptionStorage,
 ): Promise<readonly SubscriptionOverview[]> {
   return Promise.all(
-    (await admin.list()).map(async ({ subscription, shards, paused }) => {
+    (await admin.list()).map(async ({ subscription, shards, paused, lost = false }) => {
       const workers = await workersOf(storage, subscription);
       const pending = { handler: subscription, status: 'pending' } as const;
       return {
         subscription,
-        state: paused ? 'paused' : workers > 0 ? 'running' : 'stopped',
+        state: lost ? 'lost' : paused ? 'paused' : workers > 0 ? 'running' : 'stopped',
         shards,
         workers,
         deadLetters: await storage.deadLetters.count(pending),

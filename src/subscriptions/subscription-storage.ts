@@ -4,6 +4,7 @@
 import { MillraceError } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { EventFilter } from '../store/event-filter.ts';
+import type { GenerationMarks } from '../store/generations.ts';
 import type { Position } from '../store/position.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
 import type { ShardLease } from './rules/decide-shards.ts';
@@ -44,6 +45,8 @@ export interface SubscriptionState {
   readonly filter: EventFilter | undefined;
   /** By shard; undefined before the shard's first checkpoint. */
   readonly positions: readonly (Position | undefined)[];
+  /** The engine has lost the checkpoint: the subscription stops until it is reset. */
+  readonly lost?: boolean | undefined;
 }
 
 export interface CheckpointStore {
@@ -61,6 +64,10 @@ export interface CheckpointStore {
   reset(subscription: string, to: Position, reason: ResetReason): Promise<boolean>;
   get(subscription: string): Promise<SubscriptionState | undefined>;
   list(): Promise<readonly SubscriptionState[]>;
+  /** Of an engine that may lose its data: marks by the name of the subscription, which disappear with its checkpoint. */
+  readonly marks?: GenerationMarks<string> | undefined;
+  /** Whether the engine has lost the checkpoint. Without it, the engine loses nothing. */
+  readonly isLost?: ((subscription: string) => Promise<boolean>) | undefined;
 }
 
 export interface ResetReason {
@@ -251,4 +258,13 @@ export function leaseLost({ subscription, shard, token }: Fence): MillraceError 
   return new MillraceError('LEASE_LOST', `shard ${shard} of ${subscription} has another owner`, {
     details: { subscription, shard, token },
   });
+}
+
+/** The error of a subscription whose checkpoint is lost. */
+export function checkpointLost(subscription: string): MillraceError {
+  return new MillraceError(
+    'CHECKPOINT_LOST',
+    `the checkpoint of ${subscription} is lost: reset the subscription to the position from which it continues`,
+    { details: { subscription } },
+  );
 }

@@ -2,15 +2,17 @@
 // database.
 
 import { MillraceError } from '../foundation/error.ts';
+import { guardCheckpoints } from './guard-checkpoints.ts';
 import type { LeaseStore, SubscriptionRoles, SubscriptionStorage } from './subscription-storage.ts';
 
-/** The storage of a subscription, with the leases that its processes share. */
+/** The storage of a subscription, with the leases that its processes share, and protected against the loss of checkpoints. */
 export function storageOf<Transaction>(
-  roles: Pick<SubscriptionRoles<Transaction>, 'leases' | 'subscriptions'>,
+  roles: SubscriptionRoles<Transaction>,
 ): SubscriptionStorage<Transaction> {
   const { leases, subscriptions }: Partial<typeof roles> = roles;
   if (subscriptions !== undefined) {
-    return leases === undefined ? subscriptions : withLeases(subscriptions, leases);
+    const storage = guardCheckpoints(subscriptions, roles.store);
+    return leases === undefined ? storage : withLeases(storage, leases);
   }
   throw new MillraceError(
     'NOT_SUPPORTED',

@@ -9,6 +9,19 @@ export interface Effect {
   readonly token: number;
 }
 
+/** In Redis: the effects in their order, the events that have one, and the highest token of each stream. */
+export const effectKeys = { list: 'effects', events: 'effects:events', tokens: 'effects:tokens' };
+
+/** An effect of a receiver that takes an event once and refuses an outdated owner. Returns 0 if it refused. */
+export const effectScript = `
+local eventId, stream, token, effect = unpack(ARGV)
+if redis.call('SISMEMBER', KEYS[2], eventId) == 1 then return 1 end
+if tonumber(redis.call('HGET', KEYS[3], stream) or '0') > tonumber(token) then return 0 end
+redis.call('HSET', KEYS[3], stream, token)
+redis.call('SADD', KEYS[2], eventId)
+redis.call('RPUSH', KEYS[1], effect)
+return 1`;
+
 interface Expected {
   readonly eventId: string;
   readonly stream: string;

@@ -25,6 +25,8 @@ export interface WorkerPlan {
   readonly leaseMs: number;
   /** The URL of a separate lease store; by default the store keeps the leases. */
   readonly leases?: string | undefined;
+  /** The URL of a Redis with the subscriptions; by default the store has them. */
+  readonly subscriptions?: string | undefined;
   /** An additional fault, at the first fault and at random later. */
   readonly alsoFault?: (() => Promise<void>) | undefined;
   /** Each kind of fault happens once; faults continue for at least this time. */
@@ -64,6 +66,7 @@ export function startWorker(
       shards,
       leaseMs,
       leases: plan.leases,
+      subscriptions: plan.subscriptions,
       subscription: subscriptionName,
       failuresPerMille: 20,
       ...more,

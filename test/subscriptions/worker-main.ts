@@ -4,6 +4,8 @@
 import { existsSync } from 'node:fs';
 import type { ClientBase } from 'pg';
 import type { SqliteTransaction } from '../../src/engines/sqlite/index.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { hasCode } from '../../src/foundation/error.ts';
 import { openRole } from '../../src/platform/engines/open-engines.ts';
 import type { RecordedEvent } from '../../src/store/index.ts';
 import {
@@ -13,6 +15,7 @@ import {
   type HandlerContext,
   type SubscriptionDefinition,
 } from '../../src/subscriptions/index.ts';
+import { effectKeys, effectScript } from './effects.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
 import { seededRandom } from '../../src/testing/seeded-random.ts';
 import type { EngineName } from '../store/rig.ts';
@@ -27,6 +30,8 @@ export interface WorkerInput {
   readonly leaseMs: number;
   /** The URL of a separate lease store; by default the store keeps the leases. */
   readonly leases: string | undefined;
+  /** The URL of a Redis with the subscriptions and the effects. */
+  readonly subscriptions?: string | undefined;
   /** How many of a thousand attempts fail. */
   readonly failuresPerMille: number;
   /** Poisonous events succeed as soon as this file exists. */
@@ -84,7 +89,49 @@ const tuning = {
   pageSize: 100,
 };
 
+async function runOnRedis(url: string) {
+  const { Redis } = await import('ioredis');
+  const { openRedis } = await import('../../src/engines/redis/open-redis.ts');
+  const opened = new AsyncDisposableStack();
+  const store = opened.use(await openRole(input.url, 'store'));
+  const { subscriptions } = opened.use(await whileUnavailable(() => openRedis(url)));
+  const client = new Redis(url);
+  client.on('error', () => undefined);
+  opened.defer(() => client.disconnect());
+  const definition = define<never>(async (event, { token }) => {
+    mayFail(event);
+    const { eventId, stream, revision } = event;
+    const effect = JSON.stringify({ eventId, stream, revision, worker: input.name, token });
+    const { list, events, tokens } = effectKeys;
+    const values = [eventId, stream, token, effect];
+    if ((await client.eval(effectScript, 3, list, events, tokens, ...values)) === 0) {
+      throw new Error('the receiver refused an outdated owner');
+    }
+    reportWork();
+  });
+  const roles = { store, subscriptions };
+  return {
+    db: { [Symbol.asyncDispose]: () => opened.disposeAsync() },
+    runner: await whileUnavailable(() =>
+      startSubscription(roles, subscription(definition), tuning),
+    ),
+  };
+}
+
+/** Starts again as a supervisor would, because the server may be killed at any time. */
+async function whileUnavailable<T>(start: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!hasCode(error, 'STORE_UNAVAILABLE')) throw error;
+      await systemClock.sleep(50);
+    }
+  }
+}
+
 async function run() {
+  if (input.subscriptions !== undefined) return runOnRedis(input.subscriptions);
   if (input.engine === 'sqlite') {
     const { openSqlite } = await import('../../src/engines/sqlite/open-sqlite.ts');
     const db = await openSqlite(input.url);

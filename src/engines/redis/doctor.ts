@@ -111,6 +111,7 @@ type Stored = keyof typeof consequences;
 const consequences = {
   documents: 'lost documents need a rebuild',
   messages: 'lost messages of the bus cannot be restored',
+  checkpoints: 'reactors, sagas and outbox projectors stop if their checkpoints are lost',
 } as const;
 
 async function settings(connection: RedisConnection, stores: Stored): Promise<Finding[]> {

@@ -1,16 +1,20 @@
 // One Redis or Redis Cluster as several roles: one client for the commands of all of them.
 
+import type { KeyClaims } from '../../aggregates/idempotency.ts';
+import type { SnapshotStore } from '../../aggregates/snapshot-store.ts';
 import type { Bus } from '../../bus/bus.ts';
 import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import type { BreakerStore } from '../../delivery/breaker-store.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
 import type { ReadModelStore } from '../../projections/read-model-store.ts';
+import type { ReadModelVersions } from '../../projections/read-model-versions.ts';
 import type { MirrorOutlet } from '../../projections/run/mirror-buffer.ts';
-import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
+import type { LeaseStore, SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import type { TaskEngine } from '../../tasks/task-engine.ts';
 import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
+import { redisKeyClaims, redisSnapshots } from './aggregates/aggregates.ts';
 import { redisBusEngine } from './bus/bus.ts';
 import {
   connectRedis,
@@ -25,7 +29,9 @@ import { redisLeases } from './leases/leases.ts';
 import { redisMirror } from './mirror.ts';
 import { bullmqWorkQueue } from './queue/work-queue.ts';
 import { redisReadModels } from './read-models/read-models.ts';
+import { redisReadModelVersions } from './read-models/versions.ts';
 import { redisSagaIndex, type RedisSagaIndex } from './sagas/saga-index.ts';
+import { redisSubscriptionStorage } from './subscriptions/storage.ts';
 import { redisTaskEngine } from './tasks/tasks.ts';
 
 export interface RedisOptions extends RedisConnectionOptions, BusOptions {
@@ -47,7 +53,12 @@ export interface RedisOptions extends RedisConnectionOptions, BusOptions {
 }
 
 interface RedisRoles {
+  /** Without transactions for handlers. */
+  readonly subscriptions: SubscriptionStorage<never>;
+  readonly snapshots: SnapshotStore;
+  readonly keyClaims: KeyClaims;
   readonly readModels: ReadModelStore;
+  readonly readModelVersions: ReadModelVersions;
   /** Entries that Redis loses are restored from the streams of the sagas. */
   readonly sagas: RedisSagaIndex;
   readonly leases: LeaseStore;
@@ -87,6 +98,8 @@ export async function openRedis(
   const connection = await connectRedis(target, options);
   const risks = await readRedisRisks(connection);
   const warn = (warning: string): void => warnOfRisks(risks, observer, warning);
+  // A server that does not reveal its settings counts as durable.
+  const durable = risks?.some(({ loses }) => loses === 'all') !== true;
 
   /** ioredis adds the prefix of a client to declared keys only, and BullMQ rejects it. */
   function failIfPrefixed(instead: string): void {
@@ -97,10 +110,15 @@ export async function openRedis(
 
   return lazyRoles<RedisRoles>(
     {
+      subscriptions() {
+        warn('Redis may lose checkpoints');
+        return redisSubscriptionStorage(connection, { durable });
+      },
+      snapshots: () => redisSnapshots(connection),
+      keyClaims: () => redisKeyClaims(connection),
+      readModelVersions: () => redisReadModelVersions(connection),
       readModels() {
         warn('Redis may lose documents of events that a checkpoint has passed');
-        // A server that does not reveal its settings counts as durable.
-        const durable = risks?.some(({ loses }) => loses === 'all') !== true;
         return redisReadModels(connection, { documents: options.documents, durable });
       },
       sagas: () => redisSagaIndex(connection),

@@ -57,7 +57,12 @@ export async function examineEngines(
   if (urls.outbox === undefined && store !== undefined && hasRole(store.target.engine, 'outbox')) {
     store.roles.push('outbox');
   }
-  const options = { timeoutMs, nowMs: () => systemClock.now(), migrate };
+  const checkpoints = all.find(
+    ({ target, roles }) =>
+      roles.some((role) => ['store', 'outbox', 'keys'].includes(role)) &&
+      hasRole(target.engine, 'subscriptions'),
+  )?.target.connection;
+  const options = { timeoutMs, nowMs: () => systemClock.now(), migrate, checkpoints };
   return Promise.all(
     all.map(async ({ target, url, roles }) => {
       const found = await examine('engine', () => examineEngine(target, url, roles, options), {
@@ -69,7 +74,11 @@ export async function examineEngines(
   );
 }
 
-type EngineExamination = Examination & { readonly migrate: 'auto' | 'off' };
+type EngineExamination = Examination & {
+  readonly migrate: 'auto' | 'off';
+  /** The database of the checkpoints. */
+  readonly checkpoints: string | undefined;
+};
 
 async function examineEngine(
   target: EngineUrl,
@@ -81,7 +90,8 @@ async function examineEngine(
   switch (target.engine) {
     case 'redis': {
       const { examineRedis } = await import('../../engines/redis/doctor.ts');
-      const stores = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
+      const messages = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
+      const stores = options.checkpoints === connection ? 'checkpoints' : messages;
       return examineRedis(connection, { ...options, stores });
     }
     case 'nats':

@@ -70,13 +70,16 @@ export function createEngineSet(resolve: ResolveOptions, options: EngineOptions 
     return open();
   }
 
+  const isShared = (one: RoleName, other: RoleName): boolean =>
+    targets.get(one) !== undefined && targets.get(one) === targets.get(other);
+
   return {
     roles,
     has: (role) => targets.get(role) !== undefined,
-    isShared: (one, other) =>
-      targets.get(one) !== undefined && targets.get(one) === targets.get(other),
+    isShared,
     handleOf,
-    leases: async () => (await handleOf('leases')).leases,
+    leases: async () =>
+      isShared('leases', 'subscriptions') ? undefined : (await handleOf('leases')).leases,
     open: async (role) => roleOf(await handleOf(role), role),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

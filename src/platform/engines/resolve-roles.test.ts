@@ -46,6 +46,38 @@ test('a role is filled by its own URL, else by the store, the outbox or the keys
   });
 });
 
+test('KurrentDB or MongoDB with Redis alone needs no SQL database', () => {
+  for (const store of ['esdb://h:2113?tls=false', 'mongodb://h/shop']) {
+    const urls = { store, keys: 'redis://h:6379' };
+    const needs = { ...needAll('required'), outbox: 'optional', traces: 'optional' } as const;
+    const roles = resolveRoles({ urls, needs, isProduction: true });
+    assert.deepEqual(
+      roles.filter(({ target }) => target === undefined).map(({ role }) => role),
+      ['traces', 'outbox'],
+    );
+    for (const name of ['subscriptions', 'snapshots', 'leases'] as const) {
+      const found = roles.find(({ role }) => role === name);
+      assert.deepEqual([found?.target?.engine, found?.warning], ['redis', undefined]);
+    }
+  }
+});
+
+test('checkpoints without an engine name both settings that fill the role', () => {
+  assert.throws(
+    () =>
+      resolveRoles({
+        urls: { store: 'kurrentdb://h' },
+        needs: { subscriptions: 'required' },
+        isProduction: true,
+      }),
+    (error) =>
+      hasCode(error, 'CONFIG_INVALID') &&
+      /set MILLRACE_OUTBOX, for example to sqlite:\S+ or postgres:\S+, or MILLRACE_KEYS, for example to redis:/.test(
+        error.message,
+      ),
+  );
+});
+
 test('the keys may name an engine that has only some of their roles', () => {
   const engines = enginesOf({ store: 'postgres://h/shop', keys: 'nats://h:4222' });
   assert.equal(engines['leases'], 'nats');

@@ -110,12 +110,24 @@ export function hasRole(engine: EngineName, role: RoleName): boolean {
   return engineTable[engine].roles.includes(role);
 }
 
-/** The engines that have a role, as examples of URLs. */
-function examplesFor(role: RoleName): string {
+/** The engines that have a role and are valid for a setting, as examples of URLs. */
+function examplesFor(role: RoleName, field?: UrlField): string {
   return (Object.keys(engineTable) as EngineName[])
     .filter((engine) => hasRole(engine, role) && engine !== 'memory')
+    .filter((engine) => field !== 'outbox' || hasRole(engine, 'outbox'))
     .map((engine) => engineTable[engine].example)
     .join(' or ');
+}
+
+/** Which variable to set. A role without a setting is in the engine of the outbox or of the keys. */
+function remedyFor(role: RoleName): string {
+  const [field] = roleTable[role].fields;
+  if (field !== undefined) {
+    return `set MILLRACE_${field.toUpperCase()}, for example to ${examplesFor(role)}`;
+  }
+  const { example } = engineTable.redis;
+  const orKeys = hasRole('redis', role) ? `, or MILLRACE_KEYS, for example to ${example}` : '';
+  return `set MILLRACE_OUTBOX, for example to ${examplesFor(role, 'outbox')}${orKeys}`;
 }
 
 /** The error of a role that is off. */
@@ -124,7 +136,7 @@ export function missingRole(role: RoleName): MillraceError {
   const [field = 'outbox'] = fields;
   return new MillraceError(
     'NOT_SUPPORTED',
-    `no configured engine has a role for ${title}: set MILLRACE_${field.toUpperCase()}, for example to ${examplesFor(role)}`,
+    `no configured engine has a role for ${title}: ${remedyFor(role)}`,
     { details: { field, role } },
   );
 }
@@ -139,10 +151,9 @@ export function lacksRole(field: string, engine: EngineName, role: RoleName): Mi
 }
 
 function localWarning(role: RoleName, store: EngineName, isProduction: boolean): string {
-  const { title, fields } = roleTable[role];
-  const variable = `MILLRACE_${(fields[0] ?? 'outbox').toUpperCase()}`;
+  const { title } = roleTable[role];
   const instead = isProduction
     ? 'A local file, which other processes would not see, is not used in production unless it is configured'
     : 'A local file, which other processes do not see, is used instead';
-  return `${engineTable[store].title} has no ${title}. ${instead}: set ${variable}, for example to ${examplesFor(role)}`;
+  return `${engineTable[store].title} has no ${title}. ${instead}: ${remedyFor(role)}`;
 }

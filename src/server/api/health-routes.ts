@@ -50,6 +50,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
           platform: state === 'started' ? ok : failing(`the platform is ${state}`),
           store: await checkResponse(store.head()),
           ...checkShards(platform.failingShards()),
+          ...(await checkReadModels(platform.engines)),
           ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
           ...localRoles(roles),
           ...checkFiles(),
@@ -66,9 +67,36 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
 
 /** A subscription that ends at each start processes nothing, however healthy its engines are. The log has the reasons. */
 function checkShards(all: readonly FailingShard[]): Readonly<Record<string, Check>> {
-  if (all.length === 0) return {};
-  const names = new Set(all.map(({ subscription }) => subscription));
-  return { subscriptions: failing(`${names.size} end again and again without progress`) };
+  const lost = namesOf(all.filter(({ isCheckpointLost }) => isCheckpointLost));
+  const stuck = namesOf(all.filter(({ isCheckpointLost }) => !isCheckpointLost));
+  return {
+    ...(stuck === 0
+      ? {}
+      : { subscriptions: failing(`${stuck} end again and again without progress`) }),
+    ...(lost === 0 ? {} : { checkpoints: failing(`${lost} lost: reset the subscriptions`) }),
+  };
+}
+
+function namesOf(shards: readonly FailingShard[]): number {
+  return new Set(shards.map(({ subscription }) => subscription)).size;
+}
+
+/** Queries of a read model whose documents were lost are rejected until it is rebuilt. */
+async function checkReadModels({
+  readModelVersions,
+}: ApiPlatform['engines']): Promise<Readonly<Record<string, Check>>> {
+  const noResponse: Readonly<Record<string, Check>> = { 'read models': failing('no response') };
+  const checked = readModelVersions.list().then(
+    (versions): typeof noResponse => {
+      const lost = versions.filter(({ status }) => status === 'rebuilding');
+      const names = lost.map(({ family, version }) => `${family}.v${version}`).join(', ');
+      return lost.length === 0
+        ? {}
+        : { 'read models': failing(`rebuilding after a loss: ${names}`) };
+    },
+    () => noResponse,
+  );
+  return withinTime(checked, { ms: responseMsMax, late: () => noResponse });
 }
 
 /** SQLite still writes to a file that was removed or replaced, and everything written is lost with the process. */

@@ -1,6 +1,7 @@
 // The shards of this process that end again and again without progress, for readiness checks. A shard that ends once and
 // then continues is not reported.
 
+import { hasCode } from '../../foundation/error.ts';
 import type { Position } from '../../store/position.ts';
 
 export interface FailingShard {
@@ -9,6 +10,8 @@ export interface FailingShard {
   /** The number of ends since the last progress. */
   readonly failures: number;
   readonly reason: string;
+  /** Its checkpoint is lost, so it cannot continue without a reset. */
+  readonly isCheckpointLost: boolean;
 }
 
 /** Subscriptions of one process report their failing shards here. */
@@ -33,7 +36,8 @@ export function createFailingShards(): FailingShards {
 const failuresMin = 3;
 
 export interface ShardFailures {
-  ended(shard: number, at: Position | undefined, error: unknown): void;
+  /** Returns the number of ends since the last progress. */
+  ended(shard: number, at: Position | undefined, error: unknown): number;
   list(
     subscription: string,
     now: ReadonlyMap<number, { readonly position: Position | undefined; readonly isLive: boolean }>,
@@ -43,7 +47,10 @@ export interface ShardFailures {
 export function createShardFailures(): ShardFailures {
   const failures = new Map<
     number,
-    { readonly at: Position | undefined; readonly count: number; readonly reason: string }
+    Pick<FailingShard, 'reason' | 'isCheckpointLost'> & {
+      readonly at: Position | undefined;
+      readonly count: number;
+    }
   >();
   const isPast = (position: Position | undefined, at: Position | undefined): boolean =>
     position !== undefined && (at === undefined || position > at);
@@ -52,15 +59,22 @@ export function createShardFailures(): ShardFailures {
       const before = failures.get(shard);
       const isStuck = before !== undefined && !isPast(at, before.at);
       const reason = error instanceof Error ? error.message : String(error);
-      failures.set(shard, { at, count: isStuck ? before.count + 1 : 1, reason });
+      const count = isStuck ? before.count + 1 : 1;
+      failures.set(shard, {
+        at,
+        count,
+        reason,
+        isCheckpointLost: hasCode(error, 'CHECKPOINT_LOST'),
+      });
+      return count;
     },
     list: (subscription, now) =>
-      [...failures].flatMap(([shard, { at, count, reason }]) => {
+      [...failures].flatMap(([shard, { at, count, reason, isCheckpointLost }]) => {
         const running = now.get(shard);
         const isWell = running !== undefined && (running.isLive || isPast(running.position, at));
-        return count < failuresMin || isWell
+        return (count < failuresMin && !isCheckpointLost) || isWell
           ? []
-          : [{ subscription, shard, failures: count, reason }];
+          : [{ subscription, shard, failures: count, reason, isCheckpointLost }];
       }),
   };
 }

@@ -105,9 +105,11 @@ export function createOwnedShards<Transaction>(
     if (hasCode(err, 'LEASE_LOST')) {
       observer.log?.warn({ sub: name, shard, worker }, 'shard lease lost');
     } else {
-      observer.log?.error({ sub: name, shard, worker, err }, 'shard failed and restarts');
       restartAtMs.set(shard, clock.now() + options.restartDelayMs);
-      failures.ended(shard, each.runner.status.position, err);
+      const ends = failures.ended(shard, each.runner.status.position, err);
+      // A lost checkpoint is logged once: every restart finds it lost until an operator resets the subscription.
+      const level = hasCode(err, 'CHECKPOINT_LOST') && ends > 1 ? 'debug' : 'error';
+      observer.log?.[level]({ sub: name, shard, worker, err }, 'shard failed and restarts');
     }
     // Also of a lost shard: after a reset, a lease on another server may remain.
     void each.lease.release();

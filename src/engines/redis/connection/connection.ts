@@ -28,6 +28,8 @@ export interface RedisConnection extends AsyncDisposable {
   readonly run: RunScript;
   /** Returns bulk strings as buffers, because they may hold any bytes. */
   readonly runForBytes: RunScript;
+  /** Calls the listener when the client is connected again. Returns a function that ends the calls. */
+  onRestored(listener: () => void): () => void;
   /** The same client for one role, with the error codes of its port. Closing the result leaves the client open. */
   forRole(prefix?: PortPrefix): RedisConnection;
 }
@@ -148,6 +150,10 @@ function connectionOf(
     ask,
     run: runAs('text'),
     runForBytes: runAs('bytes'),
+    onRestored(listener) {
+      client.on('ready', listener);
+      return () => void client.off('ready', listener);
+    },
     forRole: (role) => connectionOf(client, health, { prefix: role }),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;

@@ -14,13 +14,17 @@ const scripts = loadScripts(new URL('scripts/', import.meta.url), [
   'announce',
 ]);
 
-export function redisLeases(connection: RedisConnection): LeaseStore {
+/** `fences`: the storage of the subscriptions is in this Redis, so a new owner also gets the fence of its writes. */
+export function redisLeases(
+  connection: RedisConnection,
+  { fences = false }: { readonly fences?: boolean | undefined } = {},
+): LeaseStore {
   const { run } = connection;
   const shards = (subscription: string): string[] => [redisKeys.lease(subscription, 'shards')];
   const workers = (subscription: string): string[] => [redisKeys.lease(subscription, 'workers')];
   return {
     async acquire({ subscription, shard }, owner, ttlMs, { above = 0 } = {}) {
-      const values = [shard, owner, ttlMs, above];
+      const values = [shard, owner, ttlMs, above, fences ? 1 : 0];
       const reply = (await run(scripts.acquire, shards(subscription), values)) as number[];
       const [isAcquired, number = 0] = reply;
       return isAcquired === 1

@@ -19,7 +19,10 @@ for (const [name, target] of [
     await memory[Symbol.asyncDispose]();
   });
   for (const { name: sentence, run } of projectionsConformance({
-    open: async () => ({ ...memory, readModels: redis.readModels }),
+    open: async () => {
+      const { readModels, readModelVersions, subscriptions } = redis;
+      return { ...memory, readModels, readModelVersions, subscriptions };
+    },
   })) {
     // An append and its documents are one transaction only if they are in one database.
     const skip = sentence.startsWith('inline:')

@@ -2,14 +2,16 @@
 // for cached queries. All keys of a tenant share a cluster slot, so that one script writes a document together
 // with all of its entries.
 
-import { parseRedisKey } from '../../../contracts/redis-keys.ts';
+import { parseRedisKey, redisKeys } from '../../../contracts/redis-keys.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
 import type {
+  DocumentMarks,
   ModelKey,
   ReadModelStore,
   StoredDocument,
 } from '../../../projections/read-model-store.ts';
+import { familyOf } from '../../../projections/read-model-versions.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { escapeGlob, forEachGroup, pairsOf, scanKeys } from '../connection/engine.ts';
 import { loadScripts } from '../connection/script.ts';
@@ -163,6 +165,7 @@ export function redisReadModels(
     },
 
     clear: createClearReadModel(connection, writer),
+    marks: documentMarks(connection),
   };
 }
 
@@ -215,6 +218,24 @@ function createClearReadModel(
       // Tenants may have been added since the last scan.
       if (tenants.length === 0) found.delete(name);
     }
+  };
+}
+
+function documentMarks(connection: RedisConnection): DocumentMarks {
+  const keyOf = (model: ModelKey): string =>
+    redisKeys.readModelMark(familyOf(model), model.version);
+  const read = (model: ModelKey) => connection.ask((client) => client.get(keyOf(model)));
+  return {
+    read: async (model) => (await read(model)) ?? undefined,
+    async create(model, mark) {
+      await connection.ask((client) => client.setnx(keyOf(model), mark));
+      return (await read(model)) ?? mark;
+    },
+    async replace(model, mark) {
+      await connection.ask((client) => client.set(keyOf(model), mark));
+    },
+    hasDocuments: async (model) => (await tenantsOf(connection, model)).length > 0,
+    onRestored: (listener) => connection.onRestored(listener),
   };
 }
 

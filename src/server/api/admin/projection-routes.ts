@@ -50,7 +50,7 @@ const status = Type.Object(
     family: Type.String(),
     version: Type.Integer(),
     projection: Type.String(),
-    status: Type.Enum(['building', 'ready', 'retiring', 'retired']),
+    status: Type.Enum(['building', 'ready', 'rebuilding', 'retiring', 'retired']),
     active: Type.Boolean({ description: 'Queries use this version.' }),
     target: Type.Optional(Type.String()),
     changedAtMs: Type.Integer(),

@@ -24,7 +24,7 @@ const { get, post } = routesOf('admin: subscriptions', 'operate');
 const params = closed({ name: text(400) });
 const overview = closed({
   subscription: Type.String(),
-  state: Type.Enum(['paused', 'running', 'stopped']),
+  state: Type.Enum(['lost', 'paused', 'running', 'stopped']),
   shards: Type.Integer(),
   workers: Type.Integer({ description: 'Processes that run the subscription.' }),
   deadLetters: Type.Integer({ description: 'Pending dead letters.' }),

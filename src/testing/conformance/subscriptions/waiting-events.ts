@@ -83,6 +83,16 @@ export const waitingCases: StorageCases = {
     assert.equal((await storage.waiting.due(fence, 24, 7)).length, 7);
   },
 
+  async 'a former owner drains no event'({ storage }) {
+    const late = await acquireShard(storage);
+    const { waiting } = storage;
+    await waiting.park(late, [{ stream, due: 0, events: [event(7)] }]);
+    await takeOverShard(storage, late);
+    const drained = { kind: 'drained', stream, position: at(7), eventId: 'e7', atMs: 1 } as const;
+    await assertLost(() => storage.settle(late, drained));
+    assert.deepEqual(await waiting.next(late, stream, 9), [event(7)]);
+  },
+
   async 'a former owner neither parks nor unblocks events'({ storage }) {
     const late = await acquireShard(storage);
     const fence = await takeOverShard(storage, late);

@@ -1,0 +1,283 @@
+// Dead letters in Redis: the fields of each letter in one HASH of its subscription, and two ZSETs of the letters by time,
+// of which one has only the pending ones.
+
+import { redisKeys } from '../../../contracts/redis-keys.ts';
+import { toSequence } from '../../../store/position.ts';
+import {
+  matchesFilter,
+  type Attempt,
+  type DeadLetter,
+  type DeadLetterFilter,
+  type NewDeadLetter,
+} from '../../../subscriptions/dead-letter.ts';
+import { subscriptionLimits } from '../../../subscriptions/subscription-limits.ts';
+import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import { eachOf, pairsOf } from '../connection/engine.ts';
+import { shardKeyspace, subscriptionKeyspace, subscriptionScripts as scripts } from './keyspace.ts';
+import type { RunFenced } from './storage.ts';
+import { waitingContent } from './waiting.ts';
+
+const pageSize = 100;
+
+/** `body` has what never changes, as JSON. */
+const fieldNames = [
+  'body',
+  'error',
+  'attempts',
+  'status',
+  'parked',
+  'history',
+  'notes',
+  'replayedAtMs',
+  'replayedBy',
+  'replayRequestedAtMs',
+  'discardedAtMs',
+  'discardedBy',
+  'discardReason',
+] as const;
+
+type Body = Omit<NewDeadLetter, 'error' | 'attempts' | 'parked' | 'history'>;
+
+export function redisDeadLetters(
+  connection: RedisConnection,
+  runFenced: RunFenced,
+): DeadLetterStore {
+  const { run } = connection;
+  const names = () => connection.ask((client) => client.smembers(redisKeys.subscriptions()));
+
+  /** In the order of the event ids; undefined without a letter. */
+  async function read(
+    handler: string,
+    eventIds: readonly string[],
+  ): Promise<readonly (DeadLetter | undefined)[]> {
+    if (eventIds.length === 0) return [];
+    const { letters } = subscriptionKeyspace(handler);
+    const fields = eventIds.flatMap((eventId) => fieldNames.map((name) => `${eventId}:${name}`));
+    const cells = await connection.ask((client) => client.hmget(letters, ...fields));
+    return eventIds.map((_, at) =>
+      toLetter(cells.slice(at * fieldNames.length, (at + 1) * fieldNames.length)),
+    );
+  }
+
+  async function byIds(handler: string, ids: readonly string[]): Promise<readonly DeadLetter[]> {
+    if (ids.length === 0) return [];
+    const { letterIds } = subscriptionKeyspace(handler);
+    const eventIds = await connection.ask((client) => client.hmget(letterIds, ...ids));
+    const found = await read(
+      handler,
+      eventIds.filter((each) => each !== null),
+    );
+    return found.filter((each) => each !== undefined);
+  }
+
+  async function get(id: string): Promise<DeadLetter | undefined> {
+    const found = await eachOf(await names(), (handler) => byIds(handler, [id]));
+    return found.flat()[0];
+  }
+
+  /** The letters of one subscription, oldest first, after `after`. */
+  async function* lettersOf(
+    handler: string,
+    filter: DeadLetterFilter,
+    after: DeadLetter | undefined,
+  ): AsyncGenerator<DeadLetter> {
+    const { ids, eventIds, status } = filter;
+    if (ids !== undefined || eventIds !== undefined) {
+      const found =
+        ids === undefined ? await read(handler, eventIds ?? []) : await byIds(handler, ids);
+      yield* [
+        ...new Map(found.flatMap((each) => (each ? [[each.id, each] as const] : []))).values(),
+      ]
+        .filter((each) => after === undefined || isBefore(after, each))
+        .toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
+      return;
+    }
+    const { lettersByTime, lettersPending } = subscriptionKeyspace(handler);
+    const key = status === 'pending' ? lettersPending : lettersByTime;
+    let last: { readonly atMs: number; readonly member: string } = {
+      atMs: after === undefined ? 0 : Date.parse(after.createdAt),
+      member: after === undefined ? '' : `${after.id} ${after.eventId}`,
+    };
+    for (let offset = 0; ;) {
+      const { atMs, member } = last;
+      const cells = await connection.ask((client) =>
+        client.zrangebyscore(key, atMs, '+inf', 'WITHSCORES', 'LIMIT', offset, pageSize),
+      );
+      const page = pairsOf(cells)
+        .map(([each, score]) => ({ member: each, atMs: Number(score) }))
+        .filter((each) => each.atMs > atMs || each.member > member);
+      // More letters of one millisecond than a page has.
+      offset = page.length === 0 ? offset + pageSize : 0;
+      last = page.at(-1) ?? last;
+      const found = page.map((each) => each.member.slice(each.member.indexOf(' ') + 1));
+      for (const letter of await read(handler, found)) if (letter !== undefined) yield letter;
+      if (cells.length < 2 * pageSize) return;
+    }
+  }
+
+  async function find(filter: DeadLetterFilter, limit: number, after?: DeadLetter) {
+    const handlers = filter.handler === undefined ? await names() : [filter.handler];
+    const found = await eachOf(handlers, async (handler) => {
+      const letters: DeadLetter[] = [];
+      for await (const letter of lettersOf(handler, filter, after)) {
+        if (matchesFilter(letter, filter)) letters.push(letter);
+        if (letters.length === limit) break;
+      }
+      return letters;
+    });
+    return found
+      .flat()
+      .toSorted((a, b) => (isBefore(a, b) ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  /** Page by page, with one commit per dead letter, so that the number of dead letters does not matter. */
+  async function eachPending(
+    filter: DeadLetterFilter,
+    change: (letter: DeadLetter) => Promise<unknown>,
+  ): Promise<number> {
+    if (filter.status !== undefined && filter.status !== 'pending') return 0;
+    let count = 0;
+    let after: DeadLetter | undefined;
+    for (;;) {
+      const page = await find({ ...filter, status: 'pending' }, pageSize, after);
+      for (const letter of page) if ((await change(letter)) === 1) count += 1;
+      after = page.at(-1);
+      if (after === undefined) return count;
+    }
+  }
+
+  return {
+    async add(fence, letter) {
+      const { leases, state, marks, blocked, waiting, ...keys } = shardKeyspace(fence);
+      const { letters, letterIds, lettersByTime, lettersPending } = keys;
+      for (;;) {
+        const [before] = await read(fence.subscription, [letter.eventId]);
+        const reply = await runFenced(
+          fence,
+          scripts.addLetter,
+          [
+            leases,
+            state,
+            marks,
+            blocked,
+            waiting,
+            letters,
+            letterIds,
+            lettersByTime,
+            lettersPending,
+          ],
+          [
+            before?.id ?? letter.id,
+            before === undefined ? 1 : 0,
+            Date.parse(before?.createdAt ?? letter.createdAt),
+            letter.eventId,
+            letter.stream,
+            letter.position,
+            toSequence(letter.position),
+            letter.parked ? parkedContent(letter) : '',
+            ...fieldsOf(letter, before),
+          ],
+        );
+        if (reply === 'changed') continue;
+        const [added] = await read(fence.subscription, [letter.eventId]);
+        const isNew = (before?.replayRequestedAt ?? null) === null;
+        return { letter: added as DeadLetter, isNew };
+      }
+    },
+    get,
+    async list(filter, { limit = 100, after } = {}) {
+      return find(filter, limit, after === undefined ? undefined : await get(after));
+    },
+    async count(filter) {
+      const { handler, status, ...rest } = filter;
+      if (handler !== undefined && status === 'pending' && Object.keys(rest).length === 0) {
+        const { lettersPending } = subscriptionKeyspace(handler);
+        return connection.ask((client) => client.zcard(lettersPending));
+      }
+      return (await find(filter, Number.MAX_SAFE_INTEGER)).length;
+    },
+    replay: (filter, { by, atMs }) =>
+      eachPending(filter, (letter) => {
+        const { letters, blocked, waiting } = keysOf(letter);
+        const { eventId, stream, position } = letter;
+        const values = [eventId, by, atMs, stream, position, parkedContent(letter)];
+        return run(scripts.replayLetter, [letters, blocked, waiting], values);
+      }),
+    discard: (filter, { by, reason, atMs }) =>
+      eachPending(filter, (letter) => {
+        const { letters, lettersPending, blocked, waiting } = keysOf(letter);
+        const { eventId, stream, position } = letter;
+        const values = [eventId, by, atMs, reason, stream, position];
+        return run(scripts.discardLetter, [letters, lettersPending, blocked, waiting], values);
+      }),
+    async note(id, notes) {
+      const letter = await get(id);
+      if (letter === undefined) return false;
+      const { letters, letterIds } = subscriptionKeyspace(letter.handler);
+      return (await run(scripts.noteLetter, [letters, letterIds], [id, notes])) === 1;
+    },
+  };
+}
+
+function keysOf({ handler, shard }: DeadLetter): ReturnType<typeof shardKeyspace> {
+  return shardKeyspace({ subscription: handler, shard });
+}
+
+function parkedContent({ eventId }: NewDeadLetter): string {
+  return waitingContent({ eventId, failures: 0, history: [] });
+}
+
+/** An existing letter becomes pending again, with the attempts added. */
+function fieldsOf(letter: NewDeadLetter, before: DeadLetter | undefined): string[] {
+  const { error, attempts, parked, history, ...body } = letter;
+  const all = [...(before?.history ?? []), ...history].slice(-subscriptionLimits.historyMax);
+  const fields: Record<string, string> = {
+    error,
+    status: 'pending',
+    attempts: String((before?.attempts ?? 0) + attempts),
+    parked: parked ? '1' : '0',
+    history: JSON.stringify(all),
+  };
+  if (before !== undefined) return Object.entries(fields).flat();
+  const position = String(toSequence(letter.position));
+  return Object.entries({
+    ...fields,
+    id: letter.id,
+    body: JSON.stringify({ ...body, payload: body.payload ?? null }),
+    notes: '',
+    position,
+  }).flat();
+}
+
+function toLetter(cells: readonly (string | null)[]): DeadLetter | undefined {
+  const fields = Object.fromEntries(fieldNames.map((name, at) => [name, cells[at] ?? null]));
+  const text = (name: (typeof fieldNames)[number]): string | null => fields[name] ?? null;
+  const time = (name: (typeof fieldNames)[number]): string | null => {
+    const atMs = text(name);
+    return atMs === null ? null : new Date(Number(atMs)).toISOString();
+  };
+  const body = text('body');
+  if (body === null) return undefined;
+  return {
+    ...(JSON.parse(body) as Body),
+    error: text('error') ?? '',
+    attempts: Number(text('attempts')),
+    status: text('status') as DeadLetter['status'],
+    parked: text('parked') === '1',
+    history: JSON.parse(text('history') ?? '[]') as readonly Attempt[],
+    notes: text('notes') ?? '',
+    replayedAt: time('replayedAtMs'),
+    replayedBy: text('replayedBy'),
+    replayRequestedAt: time('replayRequestedAtMs'),
+    discardedAt: time('discardedAtMs'),
+    discardedBy: text('discardedBy'),
+    discardReason: text('discardReason'),
+  };
+}
+
+function isBefore(a: DeadLetter, b: DeadLetter): boolean {
+  const [one, other] = [Date.parse(a.createdAt), Date.parse(b.createdAt)];
+  return one === other ? a.id < b.id : one < other;
+}

@@ -1,0 +1,74 @@
+import { toSequence, type Position } from '../../../store/position.ts';
+import type { Attempt } from '../../../subscriptions/dead-letter.ts';
+import type { WaitingEvent, WaitingEvents } from '../../../subscriptions/subscription-storage.ts';
+import type { RedisConnection } from '../connection/connection.ts';
+import { eachOf } from '../connection/engine.ts';
+import { shardKeyspace, subscriptionKeyspace, subscriptionScripts as scripts } from './keyspace.ts';
+import type { RunFenced } from './storage.ts';
+
+export function redisWaiting(connection: RedisConnection, runFenced: RunFenced): WaitingEvents {
+  return {
+    async park(fence, streams) {
+      const { leases, state, marks, blocked, waiting } = shardKeyspace(fence);
+      const values = streams.flatMap(({ stream, due, events }) => [
+        stream,
+        due,
+        events.length,
+        ...events.flatMap((event) => [
+          event.position,
+          toSequence(event.position),
+          waitingContent(event),
+        ]),
+      ]);
+      const keys = [leases, state, marks, blocked, waiting];
+      await runFenced(fence, scripts.park, keys, values);
+    },
+    due(key, nowMs, limit) {
+      const { blocked } = shardKeyspace(key);
+      return connection.ask((client) =>
+        client.zrangebyscore(blocked, '-inf', nowMs, 'LIMIT', 0, limit),
+      );
+    },
+    async next(key, stream, limit) {
+      const { waiting } = shardKeyspace(key);
+      const [from, to] = [`[${stream}\0`, `(${stream}\u0001`];
+      const members = await connection.ask((client) =>
+        client.zrangebylex(waiting, from, to, 'LIMIT', 0, limit),
+      );
+      return members.map((member) => toWaiting(member.slice(stream.length + 1)));
+    },
+    async unblock(fence, stream) {
+      const { leases, state, marks, blocked, waiting } = shardKeyspace(fence);
+      const keys = [leases, state, marks, blocked, waiting];
+      return (await runFenced(fence, scripts.unblock, keys, [stream])) === 1;
+    },
+    async count(subscription) {
+      const { state } = subscriptionKeyspace(subscription);
+      const shards = Number((await connection.ask((client) => client.hget(state, 'shards'))) ?? 0);
+      const counts = await eachOf(
+        Array.from({ length: shards }, (_, shard) => shardKeyspace({ subscription, shard })),
+        ({ waiting }) => connection.ask((client) => client.zcard(waiting)),
+      );
+      return counts.reduce((sum, each) => sum + each, 0);
+    },
+  };
+}
+
+/** Without the stream and the position, which are the sort key. */
+export function waitingContent({
+  eventId,
+  failures,
+  history,
+}: Pick<WaitingEvent, 'eventId' | 'failures' | 'history'>): string {
+  return JSON.stringify({ eventId, failures, history });
+}
+
+function toWaiting(text: string): WaitingEvent {
+  const [position = '', content = ''] = text.split('\0', 2);
+  const { eventId, failures, history } = JSON.parse(content) as {
+    readonly eventId: string;
+    readonly failures: number;
+    readonly history: readonly Attempt[];
+  };
+  return { position: position as Position, eventId, failures, history };
+}

@@ -1,0 +1,163 @@
+// A Redis that loses its data while the platform runs, and one that is replaced by another server.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openRedis } from '../../src/engines/redis/index.ts';
+import { openSqlite } from '../../src/engines/sqlite/index.ts';
+import { createPlatform, defineModule, type Platform } from '../../src/platform/index.ts';
+import { projection, readModel, type ProjectedEvent } from '../../src/projections/index.ts';
+import { startApi } from '../../src/server/api/index.ts';
+import {
+  startSubscription,
+  subscription,
+  subscriptionAdmin,
+} from '../../src/subscriptions/index.ts';
+import { eventually, rejectsWith } from '../../src/testing/assertions.ts';
+import { startRedis } from '../../src/testing/servers/redis-server.ts';
+import { createWorkspace, newEvent, streamName } from '../store/rig.ts';
+
+const items = projection({
+  name: 'sub:rig:items:v1',
+  readModel: readModel<{ readonly events: number }>({ bc: 'rig', aggregate: 'item', version: 1 }),
+  on: {
+    'item.created.v1': (before, _event: ProjectedEvent) => ({ events: (before?.events ?? 0) + 1 }),
+  },
+});
+const noted = 'sub:rig:noted:v1';
+const family = { bc: 'rig', aggregate: 'item' };
+
+/** A module with a projection and with a handler that reports the events that it handles. */
+function rig(handled: string[] = []) {
+  const handler = ({ eventId }: { readonly eventId: string }): void => void handled.push(eventId);
+  return defineModule({
+    name: 'rig',
+    projections: [items],
+    subscriptions: [subscription({ name: noted, filter: { category: 'rig.item.v1' }, handler })],
+  });
+}
+
+const statusOf = async ({ engines }: Platform): Promise<string | undefined> =>
+  (await engines.readModelVersions.list('rig.item'))[0]?.status;
+
+async function appendItems(platform: Platform, ...ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const { position } = await platform.engines.store.append(streamName(id), [newEvent(id)]);
+    await platform.waitFor(items, position);
+  }
+}
+
+test('documents that Redis loses are rebuilt; until then queries and readiness are answered with 503', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const engines = { store, keys: redis.url };
+  await using platform = await createPlatform({ engines, modules: [rig()] });
+  await platform.start();
+  await using api = await startApi(platform, { port: 0 });
+  const { secret } = await platform.tokens.create({ name: 'reader', scopes: ['read'] });
+  const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': 'core' };
+  const answer = () => fetch(`${api.url}/api/v1/documents/rig/item/a`, { headers });
+  await appendItems(platform, 'a', 'b');
+  assert.equal((await answer()).status, 200);
+
+  // The rebuild waits as long as the projection is paused.
+  await platform.subscriptions.pause(items.name);
+  await redis.kill();
+  await redis.start();
+  await eventually('the loss is found', async () => (await statusOf(platform)) === 'rebuilding');
+  await eventually('queries are rejected', async () => (await answer()).status === 503);
+  const problem = (await (await answer()).json()) as { readonly code: string };
+  assert.equal(problem.code, 'READ_MODEL_REBUILDING');
+  const ready = await fetch(`${api.url}/health/ready`);
+  assert.equal(ready.status, 503);
+  assert.match(await ready.text(), /"read models":.*rebuilding after a loss: rig\.item\.v1/);
+
+  await platform.subscriptions.resume(items.name);
+  await eventually('the documents are restored', async () => (await answer()).status === 200);
+  assert.equal(await statusOf(platform), 'ready');
+  assert.equal((await fetch(`${api.url}/health/ready`)).status, 200);
+  const documents = platform.documents(family);
+  for (const id of ['a', 'b']) {
+    assert.deepEqual((await documents.get('core', id))?.document, { events: 1 });
+  }
+});
+
+test('another Redis gets all documents, and the first one gets what it missed', async () => {
+  await using workspace = await createWorkspace();
+  await using first = await startRedis();
+  await using second = await startRedis();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const modules = [rig()];
+  const appended: string[] = [];
+  for (const [redis, id] of [
+    [undefined, 'a'],
+    [first, 'b'],
+    [second, 'c'],
+    [first, 'd'],
+  ] as const) {
+    await using platform = await createPlatform({ engines: { store, keys: redis?.url }, modules });
+    await platform.start();
+    await appendItems(platform, id);
+    appended.push(id);
+    await eventually('the documents are complete', async () => {
+      if ((await statusOf(platform)) !== 'ready') return false;
+      const documents = platform.documents(family);
+      const found = await Promise.all(appended.map((each) => documents.get('core', each)));
+      return found.every((each) => JSON.stringify(each?.document) === '{"events":1}');
+    });
+  }
+});
+
+test('a handler whose checkpoint Redis loses stops until an operator says from where it continues', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const handled: string[] = [];
+  await using events = await openSqlite(store);
+  const definition = subscription({
+    name: noted,
+    handler: ({ eventId }) => void handled.push(eventId),
+  });
+  const tuning = { pollMs: 20, leaseMs: 300 };
+  const append = async (id: string) =>
+    (await events.store.append(streamName(id), [newEvent(id)])).position;
+  const open = async () => {
+    const engine = await openRedis(redis.url);
+    return { engine, roles: { store: events.store, subscriptions: engine.subscriptions } };
+  };
+  const first = await open();
+  const runner = await startSubscription(first.roles, definition, tuning);
+  await append('a');
+  const last = await append('b');
+  await runner.whenCaughtUp();
+  await redis.kill();
+  await redis.start();
+  await eventually('the running process stops', () =>
+    runner.status.failing.some(({ isCheckpointLost }) => isCheckpointLost),
+  );
+  await append('c');
+  await runner.stop();
+  await first.engine[Symbol.asyncDispose]();
+
+  // A new process finds no checkpoint, and does not start from the first event either.
+  const next = await open();
+  await using engine = next.engine;
+  await using again = await startSubscription(next.roles, definition, tuning);
+  await eventually('the new process stops', () =>
+    again.status.failing.some(({ isCheckpointLost }) => isCheckpointLost),
+  );
+  const admin = subscriptionAdmin(next.roles);
+  assert.deepEqual(
+    (await admin.list()).map(({ subscription: name, lost }) => [name, lost]),
+    [[noted, true]],
+  );
+  assert.deepEqual(handled, ['a', 'b']);
+  await rejectsWith(
+    () => engine.subscriptions.checkpoints.load({ subscription: 'sub:rig:other:v1', shard: 0 }),
+    'CHECKPOINT_LOST',
+  );
+  await admin.reset(noted, { to: last, by: 'ada' });
+  await again.whenCaughtUp();
+  assert.deepEqual(handled, ['a', 'b', 'c']);
+});
