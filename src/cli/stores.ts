@@ -11,7 +11,6 @@ import { option } from './options.ts';
 const storeDefault = 'sqlite:.millrace/events.db';
 const storeVariable = 'MILLRACE_STORE';
 const outboxVariable = 'MILLRACE_OUTBOX';
-const keysVariable = 'MILLRACE_KEYS';
 
 const storeSection: HelpSection = {
   title: 'Stores',
@@ -97,20 +96,17 @@ export async function openExistingStore(
 }
 
 /**
- * The engines of the store and of `MILLRACE_OUTBOX` and `MILLRACE_KEYS`. Roles that the store lacks, such as the checkpoints
- * of a KurrentDB store, are in one of the others. Fails if a database does not exist; migrates nothing.
+ * The engines of store, outbox and keys, as the environment or the configuration file names them. Roles that the store
+ * lacks, such as the checkpoints of a KurrentDB store, are in one of the others. Fails if a database does not exist;
+ * migrates nothing.
  */
 export async function openExistingRoles(
   context: StoreContext,
   given: string | undefined,
 ): Promise<EngineSet> {
-  const set = (name: string): string | undefined =>
-    (context.env[name] ?? '') === '' ? undefined : urlOf(context, undefined, [name]);
-  const urls = {
-    store: storeUrl(context, given),
-    outbox: set(outboxVariable),
-    keys: set(keysVariable),
-  };
+  const { loadConfig } = await import('../platform/config/millrace-config.ts');
+  const { engines: { store = '', outbox, keys } = {} } = await loadConfig(context);
+  const urls = { store: given === undefined ? store : storeUrl(context, given), outbox, keys };
   const { createEngineSet } = await import('../platform/engines/open-engines.ts');
   const engines = createEngineSet({ urls, needs: {} }, { migrate: 'off' });
   await checkExists(context, urls.store);

@@ -17,6 +17,13 @@ export {
   type NewEvent,
 } from './envelope.ts';
 export {
+  readForm,
+  type EventForm,
+  type EventFormat,
+  type FormatOptions,
+  type WrittenEvent,
+} from './event-form.ts';
+export {
   buildEventType,
   isEventType,
   parseEventType,

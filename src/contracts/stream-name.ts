@@ -104,6 +104,35 @@ export function tenantOfStream(stream: string, tenants: TenantLookup | undefined
   return splitTenant(stream.slice(stream.indexOf('-') + 1), tenants)?.tenant ?? '';
 }
 
+/** Whether a stream is that of this aggregate; true for a name with other rules. */
+export function isStreamOf(
+  stream: string,
+  tenant: string,
+  { bc, type, id }: { readonly bc: string; readonly type: string; readonly id: string },
+): boolean {
+  if (!categoryPrefix.test(stream)) return true;
+  const [streamBc = '', streamType = ''] = stream.split('.', 2);
+  const named = [bc, type].map((name) => name.replaceAll('-', '').toLowerCase());
+  return (
+    named[0] === streamBc.toLowerCase() &&
+    named[1] === streamType.toLowerCase() &&
+    stream.slice(stream.indexOf('-') + 1) === `${tenant}-${id}`
+  );
+}
+
+/** The aggregate of a stream of this tenant; of a name with other rules, the whole name is the id. */
+export function aggregateOf(
+  stream: string,
+  tenant: string,
+): { readonly bc: string; readonly type: string; readonly id: string } {
+  const tenants = { has: (name: string) => name === tenant };
+  if (tenant === '' || tenantOfStream(stream, tenants) === '') {
+    return { bc: '', type: '', id: stream };
+  }
+  const { bc, agg: type, id } = parseStreamName(stream, tenants);
+  return { bc, type, id };
+}
+
 /**
  * The stream that indexes a category, as EventStoreDB names it.
  *

@@ -8,6 +8,9 @@ import assert from 'node:assert/strict';
 
 type Method = MarkedMethod<MapToOutboxMark>;
 
+const bc = 'paymenthub';
+const stream = 'paymenthub.payment.v1-core-p1';
+
 function method(
   pattern: string,
   integrationType: string | undefined,
@@ -27,7 +30,7 @@ function method(
 }
 
 function destinations(methods: readonly Method[], type: string): unknown {
-  const mapped = outboxMapping(methods).mapper.map({ type } as RecordedEvent);
+  const mapped = outboxMapping(methods, bc).mapper.map({ type, stream } as RecordedEvent);
   return (mapped as readonly { integrationType: string }[]).map((each) => each.integrationType);
 }
 
@@ -48,13 +51,18 @@ test('calls every method whose pattern matches the event, and no other', () => {
 
 test('reads only events from the store that a pattern can match', () => {
   const one = method('payment.completed.v1', 'a');
-  assert.deepEqual(outboxMapping([one, one].map((each, at) => other(each, at))).filter, {
+  const filterOf = (...methods: readonly Method[]) => outboxMapping(methods, bc).filter;
+  assert.deepEqual(filterOf(...[one, one].map((each, at) => other(each, at))), {
     types: ['payment.completed.v1'],
+    streamPrefixes: ['paymenthub.payment.v1-'],
   });
-  assert.deepEqual(outboxMapping([one, method('account.*', 'a')]).filter, {
-    typePrefixes: ['payment.completed.v1', 'account.'],
+  assert.deepEqual(filterOf(one, method('bank-account.*', 'a')), {
+    typePrefixes: ['payment.completed.v1', 'bank-account.'],
+    streamPrefixes: ['paymenthub.bankAccount.v', 'paymenthub.payment.v1-'],
   });
-  assert.deepEqual(outboxMapping([one, method('*', 'a')]).filter, {});
+  assert.deepEqual(filterOf(one, method('*', 'a')), {
+    streamPrefixes: ['paymenthub.', 'paymenthub.payment.v1-'],
+  });
 });
 
 function other(each: Method, at: number): Method {
@@ -62,14 +70,12 @@ function other(each: Method, at: number): Method {
 }
 
 test('a message sets the fields that the decorator omits, and its type defaults to that of the event', () => {
-  const { mapper } = outboxMapping([
-    method('*', 'kafka:all', () => [
-      { payload: {} },
-      { payload: {}, integrationType: 'webhook:x', eventType: 'payment.done.v1' },
-    ]),
-    method('payment.*', undefined, () => null),
+  const all = method('*', 'kafka:all', () => [
+    { payload: {} },
+    { payload: {}, integrationType: 'webhook:x', eventType: 'payment.done.v1' },
   ]);
-  assert.deepEqual(mapper.map({ type: 'payment.completed.v1' } as RecordedEvent), [
+  const { mapper } = outboxMapping([all, method('payment.*', undefined, () => null)], bc);
+  assert.deepEqual(mapper.map({ type: 'payment.completed.v1', stream } as RecordedEvent), [
     { payload: {}, integrationType: 'kafka:all', eventType: 'payment.completed.v1' },
     { payload: {}, integrationType: 'webhook:x', eventType: 'payment.done.v1' },
   ]);
@@ -77,7 +83,7 @@ test('a message sets the fields that the decorator omits, and its type defaults 
 
 test('rejects two messages of one event for one destination, because the second would be dropped', () => {
   assert.throws(
-    () => outboxMapping([method('payment.*', 'webhook:x'), method('payment.*', 'webhook:x')]),
+    () => outboxMapping([method('payment.*', 'webhook:x'), method('payment.*', 'webhook:x')], bc),
     (error) => hasCode(error, 'CONFIG_INVALID'),
   );
   const hidden = [method('payment.*', 'webhook:x'), method('*', 'webhook:x')];
@@ -89,7 +95,7 @@ test('rejects an asynchronous method and an invalid pattern', () => {
   assert.throws(() => destinations([late], 'payment.completed.v1'), /asynchronous/);
   for (const pattern of ['payment', 'payment*', 'Payment.*', 'a.b.c.*', '']) {
     assert.throws(
-      () => outboxMapping([method(pattern, 'webhook:x')]),
+      () => outboxMapping([method(pattern, 'webhook:x')], bc),
       (error) => hasCode(error, 'NAME_INVALID'),
       pattern,
     );

@@ -12,6 +12,8 @@ import {
   type MarkedMethod,
   type MethodDecoratorOf,
   eventDecorator,
+  streamPrefixOf,
+  uniquePrefixes,
 } from './method-marks.ts';
 import { parseOrTerminate } from './on-event.ts';
 
@@ -20,6 +22,11 @@ export interface MapToOutboxOptions {
   readonly integrationType?: string | undefined;
   /** The event type that the receiver gets. Default: the type of the event. */
   readonly eventType?: string | undefined;
+  /**
+   * Maps the events of this category, such as `crm.account.v1`. Default: the categories of the event type or pattern in
+   * the bounded context of the module (`bc`).
+   */
+  readonly category?: string | undefined;
 }
 
 /** The event type of a mark may be a pattern: `payment.*`, or `*`. */
@@ -38,7 +45,7 @@ export const mapToOutboxKey = Symbol.for('millrace:map-to-outbox');
 
 /**
  * The method maps events of a type, of an aggregate (`payment.*`) or of all types (`*`) to messages of the outbox. The
- * projector adds stream, event, tenant, user, correlation id and idempotency key.
+ * projector adds stream, event, idempotency key and, unless the method sets them, tenant, user and correlation id.
  *
  * @example
  * import { Injectable } from '@nestjs/common';
@@ -75,10 +82,13 @@ export interface OutboxMapping {
   readonly mapper: IntegrationEventMapper;
 }
 
-export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[]): OutboxMapping {
+export function outboxMapping(
+  methods: readonly MarkedMethod<MapToOutboxMark>[],
+  bc: string | undefined,
+): OutboxMapping {
   const mappedBy = new Map<string, string>();
   for (const { mark, where } of methods) {
-    const { type: pattern, integrationType } = mark;
+    const { type: pattern, integrationType, category = '' } = mark;
     if (!isEventType(pattern) && !wildcard.test(pattern)) {
       throw new MillraceError(
         'NAME_INVALID',
@@ -87,7 +97,7 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
       );
     }
     if (integrationType === undefined) continue;
-    const mapping = `${pattern}\n${integrationType}`;
+    const mapping = `${category}\n${pattern}\n${integrationType}`;
     const other = mappedBy.get(mapping);
     if (other !== undefined) {
       throw new MillraceError(
@@ -98,12 +108,22 @@ export function outboxMapping(methods: readonly MarkedMethod<MapToOutboxMark>[])
     }
     mappedBy.set(mapping, where);
   }
-  const routes = methods.map((method) => ({ method, matches: matcherOf(method.mark.type) }));
+  const routes = methods.map((method) => ({
+    method,
+    matches: matcherOf(method.mark.type),
+    streamPrefix: streamPrefixOf(method, bc),
+  }));
   return {
-    filter: filterOf(methods.map(({ mark }) => mark.type)),
+    filter: {
+      ...filterOf(methods.map(({ mark }) => mark.type)),
+      streamPrefixes: uniquePrefixes(routes),
+    },
     mapper: {
       map(event) {
-        const matching = routes.filter(({ matches }) => matches(event.type));
+        const matching = routes.filter(
+          ({ matches, streamPrefix }) =>
+            matches(event.type) && event.stream.startsWith(streamPrefix),
+        );
         const messages = matching.flatMap(({ method }) => messagesOf(method, event));
         checkDestinations(messages, event);
         return messages;

@@ -4,6 +4,7 @@ import { Scope } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { EventDefinition } from '../contracts/define-event.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { contextless, contextPrefix } from '../platform/modules/source-streams.ts';
 
 export interface MarkedMethod<Mark> {
   readonly provider: object;
@@ -29,6 +30,22 @@ export interface EventMark {
   readonly type: string;
   /** Undefined: the payload is passed as stored. */
   readonly parse: ((payload: unknown) => unknown) | undefined;
+}
+
+/** The prefix of the streams with the events of a method; a pattern may end with `*`. */
+export function streamPrefixOf(
+  { mark, where }: MarkedMethod<EventMark & { readonly category?: string | undefined }>,
+  bc: string | undefined,
+): string {
+  if (mark.category !== undefined) return `${mark.category}-`;
+  if (bc === undefined) throw contextless(where);
+  return contextPrefix(bc, mark.type.replace(/\*$/, ''));
+}
+
+export function uniquePrefixes(
+  all: readonly { readonly streamPrefix: string }[],
+): readonly string[] {
+  return [...new Set(all.map(({ streamPrefix }) => streamPrefix))].toSorted();
 }
 
 /** The decorator for a type or a definition of an event; only a definition checks the payload. */

@@ -60,18 +60,20 @@ async function started(
   options: MillraceModuleOptions,
   providers: readonly Provider[] = [Handlers],
 ): Promise<TestingModule> {
-  const imports = [MillraceModule.forRoot({ service: 'shop', ...quiet, ...options })];
+  const imports = [
+    MillraceModule.forRoot({ service: 'shop', bc: 'paymenthub', ...quiet, ...options }),
+  ];
   const app = await Test.createTestingModule({ imports, providers: [...providers] }).compile();
   return app.init();
 }
 
-async function pay(store: EventStore): Promise<string> {
-  const aggregate = { bc: 'paymenthub', type: 'payment', id: 'p1' };
+async function pay(store: EventStore, bc = 'paymenthub', version = 1): Promise<string> {
+  const aggregate = { bc, type: 'payment', id: 'p1' };
   const event = createEnvelope(
     { type: 'payment.completed.v1', payload: {} },
     { tenant: 'core', aggregate },
   );
-  await store.append('paymenthub.payment.v1-core-p1', [event]);
+  await store.append(`${bc}.payment.v${version}-core-p1`, [event]);
   return event.eventId;
 }
 
@@ -114,6 +116,7 @@ test('forRootAsync waits for other providers', async () => {
     inject: [ENGINE],
     useFactory: async (db: MemoryEngine) => ({
       service: 'shop',
+      bc: 'paymenthub',
       store: db,
       outbox: { ledger },
       ...quiet,
@@ -250,6 +253,66 @@ test('a duplicate or request-scoped handler prevents the start and closes the en
       started({ store: db, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
     );
     await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'), code);
+  }
+});
+
+class OtherContext extends Handlers {
+  override onCompleted(event: RecordedEvent): void {
+    super.onCompleted(event);
+  }
+
+  override toPartner(event: RecordedEvent): { readonly payload: object } {
+    return super.toPartner(event);
+  }
+}
+decorate(
+  OtherContext,
+  'onCompleted',
+  OnEvent('payment.completed.v1', { category: 'crm.payment.v1' }),
+);
+decorate(
+  OtherContext,
+  'toPartner',
+  MapToOutbox('payment.*', { integrationType: 'other', category: 'crm.payment.v1' }),
+);
+
+test('handlers and mappers read the category of their bounded context, and another one only by its name', async () => {
+  const app = await started({ store: 'memory:' }, [Handlers, OtherContext]);
+  const store = app.get<EventStore>(EVENT_STORE);
+  await pay(store, 'shop');
+  const other = await pay(store, 'crm');
+  await pay(store, 'paymenthub', 2);
+  const own = await pay(store);
+  const { runners, ledger } = app.get(MillraceRuntime);
+  for (const runner of runners.values()) await runner.whenCaughtUp();
+  assert.deepEqual(app.get(Handlers).seen, [own]);
+  assert.deepEqual(app.get(OtherContext).seen, [other]);
+  const messages = (await ledger?.list({})) ?? [];
+  assert.deepEqual(
+    messages.map(({ sourceStreamId, integrationType }) => [sourceStreamId, integrationType]),
+    [
+      ['crm.payment.v1-core-p1', 'other'],
+      ['paymenthub.payment.v2-core-p1', 'partner'],
+      ['paymenthub.payment.v1-core-p1', 'partner'],
+    ],
+  );
+  await app.close();
+});
+
+test('event types without a bounded context prevent the start, and the error names the option', async () => {
+  const types = { name: 'sub:shop:typed:v1', filter: { types: ['payment.completed.v1'] } };
+  const typed = { ...types, handler: () => undefined };
+  for (const start of [
+    () => started({ store: 'memory:', bc: undefined }),
+    () => started({ store: 'memory:', bc: undefined, subscriptions: [typed] }, []),
+  ]) {
+    await assert.rejects(
+      start,
+      (error) =>
+        hasCode(error, 'CONFIG_INVALID') &&
+        error.details['field'] === 'bc' &&
+        /^(?:Handlers\.onCompleted|sub:shop:typed:v1) names event types/.test(error.message),
+    );
   }
 });
 

@@ -111,6 +111,7 @@ export interface MillraceModuleAsyncOptions
  *   imports: [
  *     MillraceModule.forRoot({
  *       service: 'shop',
+ *       bc: 'shop',
  *       store: 'sqlite:.millrace/events.db',
  *       outbox: { destinations: { webhook } },
  *     }),

@@ -22,6 +22,8 @@ import {
 } from '../outbox/outbox-projector.ts';
 import type { RoleMap } from '../platform/engines/engine-roles.ts';
 import { createEngineSet } from '../platform/engines/open-engines.ts';
+import { contextFilter } from '../platform/modules/source-streams.ts';
+import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {
   startSubscription,
@@ -43,6 +45,11 @@ import { type OnEventMark, handlerSubscriptions, onEventKey } from './on-event.t
 export interface MillraceModuleOptions {
   /** Kebab-case; derived subscription names start with it: `sub:<service>:…`. */
   readonly service?: string | undefined;
+  /**
+   * The bounded context of the application, such as `paymenthub`. Handlers and mappers read the events of their types in
+   * its streams; a decorator with a `category` reads others.
+   */
+  readonly bc?: string | undefined;
   /** A URL, or roles, such as the handle of an engine. */
   readonly store?: string | MillraceRoles | undefined;
   /** Default: the outbox of the store's engine, if it has one. False: no outbox. */
@@ -232,8 +239,11 @@ export class MillraceRuntime {
 
   #subscriptions(): readonly SubscriptionDefinition[] {
     const methods = findMarkedMethods<OnEventMark>(onEventKey, this.#discovery);
-    const { service, subscriptions = [] } = this.options;
-    const all = [...handlerSubscriptions(methods, service), ...subscriptions];
+    const { subscriptions = [] } = this.options;
+    const all = [
+      ...handlerSubscriptions(methods, this.options),
+      ...subscriptions.map((each) => this.#inContext(each)),
+    ];
     for (const each of all) subscription(each);
     return all;
   }
@@ -241,9 +251,17 @@ export class MillraceRuntime {
   #projectors(): readonly OutboxProjectorDefinition[] {
     const methods = findMarkedMethods<MapToOutboxMark>(mapToOutboxKey, this.#discovery);
     const { projector = {}, projectors = [] } = outboxOf(this.options);
-    if (methods.length === 0) return projectors;
+    const own = projectors.map((each) => this.#inContext(each));
+    if (methods.length === 0) return own;
     const name = projector.name ?? projectorNameOf(this.options);
-    return [{ ...projector, name, ...outboxMapping(methods) }, ...projectors];
+    return [{ ...projector, name, ...outboxMapping(methods, this.options.bc) }, ...own];
+  }
+
+  #inContext<
+    Definition extends { readonly name: string; readonly filter?: EventFilter | undefined },
+  >(each: Definition): Definition {
+    const { name, filter = {} } = each;
+    return { ...each, filter: contextFilter(filter, { name, bc: this.options.bc }) };
   }
 
   #project(each: OutboxProjectorDefinition): Promise<SubscriptionRunner> {

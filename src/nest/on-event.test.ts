@@ -13,6 +13,8 @@ import assert from 'node:assert/strict';
 type Method = MarkedMethod<OnEventMark>;
 
 const mailer = {};
+const names = { service: 'shop', bc: 'paymenthub' };
+const stream = 'paymenthub.payment.v1-core-p1';
 
 function method(mark: Partial<OnEventMark>, more: Partial<Method> = {}): Method {
   return {
@@ -26,8 +28,10 @@ function method(mark: Partial<OnEventMark>, more: Partial<Method> = {}): Method 
 }
 
 function run(methods: readonly Method[], event: Partial<RecordedEvent>): Promise<void> {
-  const [only] = handlerSubscriptions(methods, 'shop');
-  return Promise.resolve(only?.handler?.(event as RecordedEvent, {} as HandlerContext<unknown>));
+  const [only] = handlerSubscriptions(methods, names);
+  return Promise.resolve(
+    only?.handler?.({ stream, ...event } as RecordedEvent, {} as HandlerContext<unknown>),
+  );
 }
 
 test('methods of one class share a subscription named after it, filtered by their types', async () => {
@@ -35,12 +39,16 @@ test('methods of one class share a subscription named after it, filtered by thei
   const methods = ['payment.completed.v1', 'payment.refunded.v1'].map((type) =>
     method({ type }, { call: (event) => void called.push([type, event]) }),
   );
-  const [only, ...more] = handlerSubscriptions(methods, 'shop');
+  const [only, ...more] = handlerSubscriptions(methods, names);
   assert.deepEqual(more, []);
   assert.equal(only?.name, 'sub:shop:payment-mailer:v1');
-  assert.deepEqual(only.filter, { types: ['payment.completed.v1', 'payment.refunded.v1'] });
-  const event = { type: 'payment.refunded.v1' };
+  assert.deepEqual(only.filter, {
+    types: ['payment.completed.v1', 'payment.refunded.v1'],
+    streamPrefixes: ['paymenthub.payment.v1-'],
+  });
+  const event = { type: 'payment.refunded.v1', stream };
   await run(methods, event);
+  await run(methods, { ...event, stream: 'crm.payment.v1-core-p1' });
   assert.deepEqual(called, [['payment.refunded.v1', event]]);
 });
 
@@ -52,7 +60,7 @@ test('a subscription takes its settings from any of its methods', () => {
       method({ type: 'payment.refunded.v1', subscription: settings }),
       method({ type: 'payment.failed.v1', subscription: { ...settings } }),
     ],
-    undefined,
+    { bc: 'paymenthub' },
   );
   assert.equal(only?.onDeadLetter, 'park');
   assert.equal(only.lanes, 2);
@@ -80,7 +88,7 @@ const invalidMethods: Readonly<
 for (const [what, [methods, service, reason]] of Object.entries(invalidMethods)) {
   test(`rejects ${what}, naming the method`, () => {
     assert.throws(
-      () => handlerSubscriptions(methods, service),
+      () => handlerSubscriptions(methods, { ...names, service }),
       (error) => hasCode(error, 'SUBSCRIPTION_INVALID') && reason.test(error.message),
     );
   });
@@ -92,7 +100,7 @@ test('rejects an invalid event type and an invalid service name', () => {
     [{}, 'Shop'],
   ] as const) {
     assert.throws(
-      () => handlerSubscriptions([method(mark)], service),
+      () => handlerSubscriptions([method(mark)], { ...names, service }),
       (error) => hasCode(error, 'NAME_INVALID'),
     );
   }

@@ -19,6 +19,8 @@ import {
   type MarkedMethod,
   type MethodDecoratorOf,
   eventDecorator,
+  streamPrefixOf,
+  uniquePrefixes,
 } from './method-marks.ts';
 
 /** A subscription shared by methods; their event types are its filter. */
@@ -33,6 +35,11 @@ export interface OnEventOptions {
    * from the first event. Default: `sub:<service of the module>:<class in kebab-case>:v1`.
    */
   readonly subscription?: string | HandlerSubscription | undefined;
+  /**
+   * Reads the events of this category, such as `crm.account.v1`. Default: the category of the event type in the bounded
+   * context of the module (`bc`).
+   */
+  readonly category?: string | undefined;
 }
 
 export type OnEventMark = OnEventOptions & EventMark;
@@ -87,7 +94,13 @@ export function OnEvent(
   return eventDecorator(onEventKey, event, options);
 }
 
-type EventMethods = Map<string, MarkedMethod<OnEventMark>>;
+/** A method, and the prefix of the streams with its events. */
+interface EventMethodOf {
+  readonly method: MarkedMethod<OnEventMark>;
+  readonly streamPrefix: string;
+}
+
+type EventMethods = Map<string, EventMethodOf>;
 
 interface Group {
   readonly provider: object;
@@ -96,10 +109,15 @@ interface Group {
   settings: HandlerSubscription | undefined;
 }
 
+export interface HandlerNames {
+  readonly service?: string | undefined;
+  readonly bc?: string | undefined;
+}
+
 /** Returns one subscription per name; the error of an invalid declaration names its method. */
 export function handlerSubscriptions(
   methods: readonly MarkedMethod<OnEventMark>[],
-  service: string | undefined,
+  { service, bc }: HandlerNames,
 ): readonly SubscriptionDefinition[] {
   const groups = new Map<string, Group>();
   for (const method of methods) {
@@ -119,7 +137,7 @@ export function handlerSubscriptions(
     const other = group.byType.get(type);
     if (other !== undefined) {
       throw invalid(
-        `${where} and ${other.where} both handle ${type} in '${name}': a failure of one would repeat both, so give one of them a separate subscription`,
+        `${where} and ${other.method.where} both handle ${type} in '${name}': a failure of one would repeat both, so give one of them a separate subscription`,
         { name, where },
       );
     }
@@ -130,12 +148,15 @@ export function handlerSubscriptions(
       });
     }
     group.settings ??= settings;
-    group.byType.set(type, method);
+    group.byType.set(type, { method, streamPrefix: streamPrefixOf(method, bc) });
   }
   return [...groups].map(([name, { byType, settings }]) => ({
     ...settings,
     name,
-    filter: { types: [...byType.keys()] },
+    filter: {
+      types: [...byType.keys()],
+      streamPrefixes: uniquePrefixes([...byType.values()]),
+    },
     handler: handlerOf(byType),
   }));
 }
@@ -156,8 +177,9 @@ function nameOf(
 
 function handlerOf(byType: EventMethods): Handler<unknown> {
   return async (event, context) => {
-    const method = byType.get(event.type);
-    if (method === undefined) return;
+    const { method, streamPrefix } = byType.get(event.type) ?? {};
+    // The filter has the streams of all methods.
+    if (method === undefined || !event.stream.startsWith(streamPrefix ?? '')) return;
     const { parse } = method.mark;
     if (parse === undefined) {
       await method.call(event, context);

@@ -41,6 +41,49 @@ test('each event becomes a row that carries its origin, its tenant and its idemp
   assert.equal(message.eventType, event.type);
 });
 
+test('an event without a tenant becomes a row without one, and the mapper may set tenant, user, correlation and due time', async () => {
+  await using db = openMemory({ names: 'open' });
+  const ledger = memoryOutboxLedger();
+  const events = [newEvent({ tenant: '' }), newEvent({ tenant: '' })];
+  await db.store.append('orders', events);
+  const dueAt = new Date('2030-01-01T00:00:00.000Z');
+  const mapper: IntegrationEventMapper = {
+    map: ({ type, eventId }) => ({
+      integrationType: 'webhook:partner-x',
+      eventType: type,
+      payload: {},
+      ...(eventId === events[1]?.eventId
+        ? {
+            tenantId: 'demo',
+            userId: 'u9',
+            correlationId: 'flow-9',
+            dueAt,
+            headers: { idempotencyKey: 'k9' },
+          }
+        : {}),
+    }),
+  };
+  await using runner = await startOutboxProjector({ ...db, outbox: ledger }, { name, mapper });
+  await runner.whenCaughtUp();
+  const rows = (await ledger.list({})).map(({ tenantId, userId, correlationId, headers }) => ({
+    tenantId,
+    userId,
+    correlationId,
+    key: headers?.['idempotencyKey'],
+  }));
+  assert.deepEqual(rows, [
+    {
+      tenantId: undefined,
+      userId: undefined,
+      correlationId: events[0]?.correlationId,
+      key: events[0]?.eventId,
+    },
+    { tenantId: 'demo', userId: 'u9', correlationId: 'flow-9', key: 'k9' },
+  ]);
+  const [, later] = await ledger.list({});
+  assert.deepEqual(later?.dueAt, dueAt);
+});
+
 test('one event goes to several destinations, or to none', async () => {
   await using db = openMemory();
   const ledger = memoryOutboxLedger();

@@ -25,11 +25,11 @@ import { outboxLimits as limits } from './outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from './outbox-ledger.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
 
-/** The result of a mapper; stream, event, tenant, user and correlation come from the event. */
-export type IntegrationMessage = Pick<
-  EnqueueOutboxProps,
-  'dueAt' | 'eventType' | 'headers' | 'integrationType' | 'maxAttempts' | 'orderingKey' | 'payload'
->;
+/**
+ * The result of a mapper. Stream and event are those of the event; so are tenant, user and correlation, unless the
+ * mapper sets them.
+ */
+export type IntegrationMessage = Omit<EnqueueOutboxProps, 'sourceEventId' | 'sourceStreamId'>;
 
 /** Returns the outgoing messages of an event, if any. */
 export interface IntegrationEventMapper {
@@ -169,10 +169,15 @@ function toMessages(
     sourceStreamId: event.stream,
     sourceEventId: event.eventId,
     headers: { ...caused.headers, idempotencyKey: event.eventId, ...message.headers },
-    correlationId: event.correlationId,
-    tenantId: event.tenant,
-    userId: event.user?.id,
+    correlationId: message.correlationId ?? event.correlationId,
+    tenantId: message.tenantId ?? nonEmpty(event.tenant),
+    userId: message.userId ?? nonEmpty(event.user?.id),
   }));
+}
+
+/** An event of another service may name no tenant: the column is null then. */
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
 }
 
 function listOf(mapped: ReturnType<IntegrationEventMapper['map']>): readonly IntegrationMessage[] {

@@ -14,6 +14,11 @@ export interface OutboxSender extends Lifecycle {
 }
 
 export interface OutboxDefinition {
+  /**
+   * The bounded context of the projectors, such as `paymenthub`: they read its streams. A projector whose filter has
+   * event types needs it, unless the filter names streams, too.
+   */
+  readonly bc?: string | undefined;
   /** From events to messages. Without projectors no event store is opened, and programs enqueue messages. */
   readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
   /** Disposable destinations are disposed when the outbox stops. */
@@ -43,6 +48,7 @@ export type OutboxModule =
  * import { defineOutbox } from 'millrace/platform';
  *
  * export default defineOutbox(({ webhookTimeoutMs }) => ({
+ *   bc: 'paymenthub',
  *   projectors: [
  *     {
  *       name: 'sub:paymenthub:outbox:v1',

@@ -11,6 +11,7 @@ import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
 import { createEngineSet } from './engines/open-engines.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
+import { contextFilter } from './modules/source-streams.ts';
 import { sendingBy, withSettings } from './outbox-settings.ts';
 
 export interface StartOutboxOptions {
@@ -28,6 +29,8 @@ export interface RunningOutbox extends AsyncDisposable {
   readonly ledger: OutboxLedger;
   /** Resolves when all events are projected and no message is due. */
   whenDrained(signal?: AbortSignal): Promise<void>;
+  /** The number of events that projectors of this process dead-lettered: their messages are not in the outbox. */
+  readonly deadLetteredEvents: number;
 }
 
 /**
@@ -49,7 +52,13 @@ export async function startOutbox(
 ): Promise<RunningOutbox> {
   const { settings, store: storeUrl } = options;
   const observer: Observer = { ...options.observer, ...definition.observer };
-  const { projectors = [], destinations, sender = createOutboxDispatcher } = definition;
+  const { bc, destinations, sender = createOutboxDispatcher } = definition;
+  const projectors = (definition.projectors ?? []).map((each) => {
+    const { filter = {}, ...projector } = withSettings(each, settings);
+    return { ...projector, filter: contextFilter(filter, { name: each.name, bc }) };
+  });
+  let deadLetteredEvents = 0;
+  const running = { observer, onAlert: () => void (deadLetteredEvents += 1) };
   await using stack = new AsyncDisposableStack();
   for (const each of Object.values(destinations)) {
     const destination = typeof each === 'function' ? each : each.send;
@@ -80,13 +89,15 @@ export async function startOutbox(
     ];
     const roles = { store, subscriptions, outbox };
     for (const each of projectors) {
-      const projector = withSettings(each, settings);
-      runners.push(stack.use(await startOutboxProjector(roles, projector, { observer })));
+      runners.push(stack.use(await startOutboxProjector(roles, each, running)));
     }
   }
-  const running = stack.move();
+  const opened = stack.move();
   return {
     ledger: outbox,
+    get deadLetteredEvents() {
+      return deadLetteredEvents;
+    },
     async whenDrained(signal) {
       if (sending.whenIdle === undefined) {
         throw new MillraceError('NOT_SUPPORTED', 'this sender has no whenIdle');
@@ -94,6 +105,6 @@ export async function startOutbox(
       await Promise.all(runners.map((runner) => runner.whenCaughtUp(signal)));
       await sending.whenIdle(signal);
     },
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
 }

@@ -4,10 +4,12 @@ import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
+import type { FormatOptions } from '../contracts/event-form.ts';
 import { encodePayload, type PayloadOptions } from '../contracts/json-payload.ts';
 import {
   checkExpected,
   checkFollowing,
+  checkFormat,
   checkStream,
   checkSubject,
   checkTogether,
@@ -55,7 +57,7 @@ import {
 } from './stream-metadata.ts';
 import { streamsAbout } from './streams-about.ts';
 
-export interface EventStoreOptions extends PayloadOptions {
+export interface EventStoreOptions extends PayloadOptions, FormatOptions {
   readonly clock?: Clock | undefined;
   readonly ids?: IdSource | undefined;
   readonly observer?: Observer | undefined;
@@ -79,6 +81,7 @@ const pauseMsMax = 2_000;
 export function createEventStore(engine: StoreEngine, options: EventStoreOptions = {}): EventStore {
   const { clock = systemClock, ids = createIds(), observer = silentObserver } = options;
   let closed = false;
+  checkFormat(options);
 
   const assertOpen = (): void => {
     if (closed) throw new MillraceError('STORE_CLOSED', 'the event store is closed');

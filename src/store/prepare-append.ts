@@ -2,12 +2,20 @@
 
 import { isEnvelope, validateEnvelope, type DomainEventEnvelope } from '../contracts/envelope.ts';
 import {
+  eventFormats,
+  markHeader,
+  writeForm,
+  type FormatOptions,
+  type Mark,
+} from '../contracts/event-form.ts';
+import {
   assertJson,
   encodePayload,
   payloadLimits,
   type PayloadOptions,
 } from '../contracts/json-payload.ts';
 import { nameInvalid, nameLimits } from '../contracts/identifier.ts';
+import { isStreamOf } from '../contracts/stream-name.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { seal, subjectForgotten, subjectHeader, subjectOf } from './erasure.ts';
 import { encodeMeta } from './event-meta.ts';
@@ -26,6 +34,16 @@ import {
   toRetention,
 } from './stream-metadata.ts';
 
+/** Throws `CONFIG_INVALID` for a format that does not exist. */
+export function checkFormat({ eventFormat = 'millrace' }: FormatOptions): void {
+  if (eventFormats.includes(eventFormat)) return;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `Unknown eventFormat "${eventFormat}". Known: ${eventFormats.join(', ')}.`,
+    { details: { field: 'eventFormat' } },
+  );
+}
+
 export const storeLimits = {
   eventsPerAppendMax: 10_000,
   appendBytesMax: 64 * 1_048_576,
@@ -39,7 +57,7 @@ const control = /[\u0000-\u001f\u007f]/;
 /** Returns a promise only for personal data: other appends need no await. */
 export function prepareAppend(
   append: StreamAppend,
-  options: PayloadOptions & { readonly names?: 'strict' | 'open' | undefined },
+  options: PayloadOptions & FormatOptions & { readonly names?: 'strict' | 'open' | undefined },
   subjectKeys: SubjectKeys,
 ): StreamWrite | Promise<StreamWrite> {
   const { stream, events, expected = 'any', follows } = append;
@@ -63,7 +81,8 @@ export function prepareAppend(
   let bytes = 0;
   const subjects = new Set<string>();
   // Encode everything before the first await: afterwards the caller may modify the events.
-  const rows = events.map((event): RowToWrite => {
+  const rows = events.map((given): RowToWrite => {
+    const event = inFormat(given, stream, options.eventFormat);
     const payload = encodePayload(event.payload, options);
     const meta = metaOf(stream, event, options);
     bytes += payload.bytes + meta.length;
@@ -186,6 +205,24 @@ function checkDistinct(stream: string, events: readonly DomainEventEnvelope[]): 
   for (const { eventId } of events) distinct.add(eventId);
   if (distinct.size < events.length)
     throw appendInvalid(stream, 'two events have the same event id');
+}
+
+/**
+ * The event with the data and metadata of the format as payload and headers. Events that were written in some form keep
+ * it. Events about a person keep Millrace's form, in which only the payload is encrypted, and so do events of another
+ * aggregate than their stream, whose envelope a handler would refuse.
+ */
+function inFormat(
+  event: DomainEventEnvelope,
+  stream: string,
+  format: FormatOptions['eventFormat'] = 'millrace',
+): DomainEventEnvelope {
+  const isKept = event.headers?.[markHeader] !== undefined || subjectOf(event) !== undefined;
+  if (format === 'millrace' || isKept || !isEnvelope(event)) return event;
+  if (format === 'envelope' && !isStreamOf(stream, event.tenant, event.aggregate)) return event;
+  const { data, metadata } = writeForm(event, format);
+  const mark: Mark = { json: true, format };
+  return { ...event, payload: data, headers: { ...metadata, [markHeader]: mark } };
 }
 
 /** The rest of the envelope; only headers and user have no fixed schema. */

@@ -1,6 +1,7 @@
 // Events as read from the store: the whole envelope with stream, revision and position.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import { markedForm, markHeader, type EventForm } from '../contracts/event-form.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { subjectOf, unseal, type SubjectKeys } from './erasure.ts';
 import { addRest, readMeta } from './event-meta.ts';
@@ -101,18 +102,66 @@ export async function decodeRows(
 ): Promise<RecordedEvent[]> {
   const events = rows.map(readRow);
   const subjects = new Set<string>();
+  let isWritten = false;
   for (const event of events) {
+    const { headers } = event;
+    if (headers === undefined) continue;
     const subject = subjectOf(event);
     if (subject !== undefined) subjects.add(subject);
+    isWritten ||= headers[markHeader] !== undefined;
   }
-  if (subjects.size === 0) return events;
+  if (subjects.size === 0) return isWritten ? events.map(readWritten) : events;
   const keys = await subjectKeys.get([...subjects], { create: false });
   return events.map((event) => {
     const subject = subjectOf(event);
-    if (subject === undefined) return event;
+    if (subject === undefined) return readWritten(event);
     const payload = unseal(event.payload, { eventId: event.eventId, subject }, keys.get(subject));
-    return { ...event, payload };
+    return readWritten({ ...event, payload });
   });
+}
+
+/** Only a payload, without metadata. */
+function isPlain({ format, payload, ...named }: EventForm, event: RecordedEvent): boolean {
+  return format === 'metadata' && payload === event.payload && Object.keys(named).length === 0;
+}
+
+interface Written {
+  readonly event: RecordedEvent;
+  readonly form: EventForm;
+}
+
+/** Not a member: a copy with another payload must not restore the written one. */
+const written = new WeakMap<RecordedEvent, Written>();
+
+/** The event with the data and metadata that its writer stored, for exports and clients that expect its bytes. */
+export function asWritten(event: RecordedEvent): RecordedEvent {
+  return written.get(event)?.event ?? event;
+}
+
+/** What the writer of an event named; undefined for events of Millrace, and for data without metadata. */
+export function writtenForm(event: RecordedEvent): EventForm | undefined {
+  return written.get(event)?.form;
+}
+
+/**
+ * The one place where the form of a stored event is read. The tenant is that of the stream, which `resolveTenants`
+ * compares with the one that the writer named; so is the aggregate, unless the stream has a name of other rules.
+ */
+function readWritten(event: RecordedEvent): RecordedEvent {
+  // Records of the system have no envelope.
+  const form = event.type.startsWith('$') ? undefined : markedForm(event);
+  if (form === undefined || isPlain(form, event)) return event;
+  const { format: _format, eventId: _eventId, tenant: _tenant, ...named } = form;
+  const { headers: _headers, ...stored } = event;
+  const { aggregate = event.aggregate } = named;
+  const isNamed = event.aggregate.bc !== '';
+  const read: RecordedEvent = {
+    ...stored,
+    ...named,
+    aggregate: isNamed ? { ...aggregate, ...event.aggregate } : aggregate,
+  };
+  written.set(read, { event, form });
+  return read;
 }
 
 /** The message of the parser is left out, because it quotes the payload. */

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createEnvelope } from '../contracts/envelope.ts';
 import { createTenantDirectory } from '../contracts/tenant.ts';
 import { openMemory } from '../engines/memory/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { RecordedEvent } from './recorded-event.ts';
-import { createStreamOwner, createTenantResolver } from './stream-owners.ts';
+import { createStreamOwner, createTenantResolver, resolveTenants } from './stream-owners.ts';
 
 const stream = 'shop.order.v1-demo-za-1';
 const placed = (tenant: string) =>
@@ -102,18 +103,61 @@ describe('the tenant of an event', () => {
   });
 
   test('metadata of a KurrentDB client count, in any form of JSON', async () => {
-    const by = (headers: object) =>
-      recorded(account, { tenant: 'acme', headers: headers as Record<string, unknown> });
+    await using db = openMemory({ names: 'open' });
+    const by = async (headers: object, more: Partial<RecordedEvent> = {}) => {
+      const written = recorded(account, { tenant: 'acme', eventId: randomUUID(), ...more });
+      const { stream: _stream, revision: _revision, ...event } = written;
+      const sent = { ...event, occurredAt: 'now', correlationId: 'c', headers: { ...headers } };
+      await db.store.append(account, [sent]);
+      const [read] = await db.store
+        .readStream(account, { direction: 'backwards', limit: 1 })
+        .toArray();
+      return read as RecordedEvent;
+    };
     for (const headers of [
       { tenant: 'acme-uk', $kurrent: { json: true } },
+      { tenantId: 'acme-uk', source: 'crm', $kurrent: { json: true } },
       { $kurrent: { json: true, metadata: { text: '{ "tenant": "acme-uk" }' } } },
     ]) {
-      await assert.rejects(async () => resolving('acme')(by(headers)), mismatch('acme'));
+      const event = await by(headers);
+      assert.equal(event.tenant, 'acme');
+      await assert.rejects(async () => resolving('acme')(event), mismatch('acme'));
     }
-    const silent = by({ $kurrent: { json: true, metadata: 'none' } });
+    const silent = await by({ $kurrent: { json: true, metadata: 'none' } });
     assert.equal(resolving('acme')(silent), silent);
     // A header of Millrace's own event is not the tenant.
-    const own = by({ tenant: 'acme-uk' });
+    const own = await by({ tenant: 'acme-uk' });
     assert.equal(resolving('acme')(own), own);
+  });
+
+  test('an envelope that contradicts its stream is refused, with and without a directory', async () => {
+    await using db = openMemory({ names: 'open' });
+    const read = async (named: object): Promise<RecordedEvent> => {
+      const type = 'account.opened.v1';
+      const times = { occurredAt: '2026-03-01T10:00:00Z', correlationId: 'c' };
+      const aggregate = { bc: 'banking', type: 'account', id: 'GBP' };
+      const payload = { type, eventId: 'x', ...times, tenant: 'acme-uk', aggregate, payload: 1 };
+      const eventId = randomUUID();
+      const event = { type, eventId, ...times, tenant: 'acme-uk', aggregate };
+      await db.store.append(account, [
+        { ...event, payload: { ...payload, ...named }, headers: { $kurrent: { json: true } } },
+      ]);
+      return (await db.store.findEvent(account, eventId)) as RecordedEvent;
+    };
+    const right = await read({});
+    assert.deepEqual([right.payload, right.tenant, right.headers], [1, 'acme-uk', undefined]);
+    assert.deepEqual(await resolveTenants([right], undefined), [right]);
+    assert.equal(await resolving('acme-uk', 'acme-uk')(right), right);
+    for (const [named, code] of [
+      [{ tenant: 'core' }, 'TENANT_MISMATCH'],
+      [{ aggregate: { bc: 'banking', type: 'account', id: 'USD' } }, 'ENVELOPE_INVALID'],
+      [{ aggregate: { bc: 'crm', type: 'account', id: 'GBP' } }, 'ENVELOPE_INVALID'],
+    ] as const) {
+      const wrong = await read(named);
+      assert.equal(wrong.payload, 1);
+      const hasThisCode = (error: unknown): boolean => hasCode(error, code);
+      assert.throws(() => resolveTenants([wrong], undefined), hasThisCode);
+      assert.throws(() => resolving('acme-uk', 'acme-uk')(wrong), hasThisCode);
+    }
   });
 });

@@ -1,10 +1,11 @@
 // The tenant that a stream belongs to: stored with its first event, because a name with hyphens can fit several tenants.
 
-import { parseStreamName, tenantOfStream } from '../contracts/stream-name.ts';
+import { markHeader } from '../contracts/event-form.ts';
+import { isStreamOf, parseStreamName, tenantOfStream } from '../contracts/stream-name.ts';
 import type { TenantLookup } from '../contracts/tenant.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import type { EventStore } from './event-store.ts';
-import type { RecordedEvent } from './recorded-event.ts';
+import { writtenForm, type RecordedEvent } from './recorded-event.ts';
 
 /** The tenant of a stream; empty: the stream belongs to no tenant. */
 export type StreamOwner = (stream: string) => Promise<string>;
@@ -53,6 +54,30 @@ export function createStreamOwner(
 export type ResolveTenant = (event: RecordedEvent) => RecordedEvent | Promise<RecordedEvent>;
 
 /**
+ * Throws if the tenant or the aggregate that the writer of an event named contradicts the stream: `TENANT_MISMATCH` or
+ * `ENVELOPE_INVALID`. It needs no directory, so it accepts each tenant that the name of the stream fits.
+ */
+function checkWritten(event: RecordedEvent, tenants?: TenantLookup): RecordedEvent {
+  const { tenant, aggregate, format } = writtenForm(event) ?? {};
+  const { stream } = event;
+  const owner = tenant === undefined ? '' : tenantOfStream(stream, tenants);
+  if (tenant === undefined || owner === '') return event;
+  if (!fitsTenant(stream, tenant)) throw contradiction(event, tenant, owner);
+  if (format !== 'envelope' || aggregate === undefined) return event;
+  if (isStreamOf(stream, tenant, aggregate)) return event;
+  const { bc, type, id } = aggregate;
+  throw new MillraceError(
+    'ENVELOPE_INVALID',
+    `the envelope names aggregate '${bc}.${type}' with id '${id}', but it is in stream '${stream}'`,
+    { details: { stream, eventId: event.eventId, aggregate } },
+  );
+}
+
+function fitsTenant(stream: string, tenant: string): boolean {
+  return stream.startsWith(`${tenant}-`, stream.indexOf('-') + 1);
+}
+
+/**
  * Events that Millrace did not write may name another tenant than their stream, or none. A stream name that fits several
  * tenants belongs to its owner. Throws `TENANT_MISMATCH`: neither tenant may get the event.
  */
@@ -65,7 +90,8 @@ export function createTenantResolver(ownerOf: StreamOwner, tenants: TenantLookup
   return (event) => {
     const { stream, tenant } = event;
     const named = namedTenant(event);
-    const fits = stream.startsWith(`${named}-`, stream.indexOf('-') + 1);
+    const fits = fitsTenant(stream, named);
+    checkWritten(event, tenants);
     // A tenant of the directory is no prefix of another one, so the name fits no other tenant.
     if (named === tenant && fits && named !== '' && tenants.has(named)) return event;
     const byName = tenantOfStream(stream, tenants);
@@ -83,10 +109,9 @@ export function createTenantResolver(ownerOf: StreamOwner, tenants: TenantLookup
 /** Resolves the tenants of all events; a list without a promise, unless the owner of a stream must be read. */
 export function resolveTenants(
   events: readonly RecordedEvent[],
-  resolve: ResolveTenant | undefined,
+  resolve: ResolveTenant = checkWritten,
 ): readonly RecordedEvent[] | Promise<readonly RecordedEvent[]> {
-  if (resolve === undefined) return events;
-  const resolved = events.map(resolve);
+  const resolved = events.map((event) => resolve(event));
   const isReady = (each: RecordedEvent | Promise<RecordedEvent>): each is RecordedEvent =>
     !(each instanceof Promise);
   return resolved.every(isReady)
@@ -94,22 +119,12 @@ export function resolveTenants(
     : Promise.all(resolved.map((each) => Promise.resolve(each)));
 }
 
-/** Set by the KurrentDB protocol: the tenant of such an event is that of the stream, and its metadata are headers. */
-const clientMarkHeader = '$kurrent';
-
 /** The tenant that the writer of the event named; empty: none. */
-function namedTenant({ tenant, headers }: RecordedEvent): string {
-  const mark = headers?.[clientMarkHeader];
-  if (mark === undefined) return tenant;
-  const named = headers?.['tenant'] ?? tenantInText(mark);
-  return typeof named === 'string' ? named : '';
-}
-
-/** Metadata of clients that write JSON in another form are kept as text. */
-function tenantInText(mark: unknown): unknown {
-  const { metadata } = mark as { readonly metadata?: { readonly text?: unknown } | 'none' };
-  if (typeof metadata !== 'object' || typeof metadata.text !== 'string') return undefined;
-  return (JSON.parse(metadata.text) as { readonly tenant?: unknown } | null)?.tenant;
+function namedTenant(event: RecordedEvent): string {
+  // Events of clients without metadata have the mark in their headers.
+  const isForeign = event.headers?.[markHeader] !== undefined;
+  const form = writtenForm(event);
+  return form === undefined ? (isForeign ? '' : event.tenant) : (form.tenant ?? '');
 }
 
 function contradiction(

@@ -75,7 +75,7 @@ export function outboxRunCases(
     await using receiver = await startHttpReceiver({
       answer: (_request, response) => void (isResponding && response.writeHead(204).end()),
     });
-    await writeConfig(workspace.folder, receiver.url, 2_000);
+    await writeConfig(workspace.folder, receiver.url, { leaseMs: 2_000 });
     await store.append(streamName(1), newEvents('e', 1));
     const first = runOutbox(workspace.folder, { MILLRACE_STORE: url });
     await until('the message is being sent', () => receiver.requests.length === 1);

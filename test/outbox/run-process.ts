@@ -13,7 +13,7 @@ const source = (path: string): string => new URL(`../../src/${path}`, import.met
 export async function writeConfig(
   folder: string,
   receiverUrl: string,
-  leaseMs = 60_000,
+  { leaseMs = 60_000, bc }: { readonly leaseMs?: number; readonly bc?: string } = {},
 ): Promise<void> {
   await writeFile(
     join(folder, 'outbox.config.ts'),
@@ -21,6 +21,7 @@ export async function writeConfig(
 import { webhookDestination } from '${source('destinations/webhook/index.ts')}';
 
 export default defineOutbox(({ webhookTimeoutMs }) => ({
+  bc: ${JSON.stringify(bc)},
   projectors: [
     {
       name: 'sub:rig:outbox:v1',

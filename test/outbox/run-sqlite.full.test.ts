@@ -49,15 +49,23 @@ test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_
   await using server = await startKurrentServer(store, { host: '127.0.0.1', port: 0 });
   await using receiver = await startHttpReceiver();
   await writeConfig(workspace.folder, receiver.url);
-  await store.append(streamName(1), [
-    newEvent('e1', { type: 'payment.completed.v1' }),
-    newEvent('e2', { type: 'item.created.v1' }),
-    newEvent('e3', { type: 'account.opened.v1' }),
-  ]);
+  const append = (stream: string, id: string, type: string) =>
+    store.append(`${stream}-core-${id}`, [newEvent(id, { type })]);
+  await append('shop.payment.v1', 'e1', 'payment.completed.v1');
+  await append('shop.item.v1', 'e2', 'item.created.v1');
+  await append('shop.account.v1', 'e3', 'account.opened.v1');
+  await append('crm.account.v1', 'e4', 'account.opened.v1');
+  await append('shop.account.v2', 'e5', 'account.opened.v2');
   const env = {
     ESDB_CONNECTION_STRING: server.url.replace('kurrentdb:', 'esdb:'),
     ESDB_SUBSCRIPTION_PREFIX: 'payment.,account.',
   };
+  const whole = { ...env, MILLRACE_OUTBOX: 'sqlite:outbox.db' };
+  const contextless = await runOutbox(workspace.folder, whole, '--drain').ended;
+  assert.equal(contextless.code, 1);
+  assert.match(contextless.stderr, /^CONFIG_INVALID: sub:rig:outbox:v1 names event types.*set bc/);
+
+  await writeConfig(workspace.folder, receiver.url, { bc: 'shop' });
   const { code, stderr } = await runMillrace(['outbox', 'run', '--drain'], {
     cwd: workspace.folder,
     env,
@@ -65,15 +73,11 @@ test('reads the events named by ESDB_SUBSCRIPTION_PREFIX from the store of ESDB_
   assert.equal(code, 1);
   assert.match(stderr, /^CONFIG_INVALID: outbox: KurrentDB has no outbox; .*MILLRACE_OUTBOX/);
 
-  const running = runOutbox(
-    workspace.folder,
-    { ...env, MILLRACE_OUTBOX: 'sqlite:outbox.db' },
-    '--drain',
-  );
+  const running = runOutbox(workspace.folder, whole, '--drain');
   assert.deepEqual(await running.ended, { code: 0, stderr: '' });
   const keys = receiver.requests.map(({ headers }) => headers['idempotency-key']);
-  assert.equal(keys.length, 2);
-  assert.deepEqual(new Set(keys), new Set(['e1', 'e3']));
+  assert.equal(keys.length, 3);
+  assert.deepEqual(new Set(keys), new Set(['e1', 'e3', 'e5']));
 });
 
 test('reports an invalid variable or configuration before anything runs', async () => {

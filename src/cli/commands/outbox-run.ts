@@ -18,7 +18,9 @@ export const outboxRun = defineCommand({
   options: {
     ...outboxOption,
     config: option('file', 'outbox definition (default: outbox.config.ts)'),
-    drain: flag('stops when all events are projected and no message is due'),
+    drain: flag(
+      'stops when all events are projected and no message is due; fails if an event was dead-lettered',
+    ),
     verbose: flag('logs every message instead of problems only'),
     json: flag('logs JSON lines'),
   },
@@ -80,12 +82,22 @@ export const outboxRun = defineCommand({
     const stopped = whenAborted(signal).aborted;
     if (values.drain === true) {
       await Promise.race([running.whenDrained(signal), stopped]);
-      if (!signal.aborted) log.info(await running.ledger.counts(), 'outbox drained');
     } else {
       await stopped;
     }
+    const { deadLetteredEvents } = running;
+    const isIncomplete = values.drain === true && deadLetteredEvents > 0;
+    if (values.drain === true && !signal.aborted) {
+      const counts = await running.ledger.counts();
+      if (isIncomplete) {
+        log.error(
+          { deadLetteredEvents, ...counts },
+          'outbox not drained: events were dead-lettered, see millrace dlq list',
+        );
+      } else log.info(counts, 'outbox drained');
+    }
     log.info({}, 'outbox stopping');
-    return exitCodes.ok;
+    return isIncomplete ? exitCodes.failed : exitCodes.ok;
   },
 });
 

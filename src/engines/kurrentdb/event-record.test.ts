@@ -71,11 +71,13 @@ test('a UUID is the server’s id, and any other event id maps to a stable UUID'
   assert.notEqual(eventUuid('order 17'), eventUuid('order 18'));
 });
 
-test('an event of another client has the tenant of its metadata, if that names one', () => {
-  const tenantOf = (metadata: object): string =>
-    fromClientRecord({ ...stored(rowOf()), metadata: metadata as never }).tenant;
+test('an event of another client has the tenant that it names, in its metadata or its envelope', () => {
+  const tenantOf = (metadata: object, data: object = {}): string =>
+    fromClientRecord({ ...stored(rowOf()), metadata, data } as never).tenant;
   assert.deepEqual(
-    [tenantOf({ tenant: 'demo' }), tenantOf({ tenant: 7 }), tenantOf({})],
-    ['demo', '', ''],
+    [tenantOf({ tenant: 'demo' }), tenantOf({ tenantId: 'demo' }), tenantOf({ tenant: 7 })],
+    ['demo', 'demo', ''],
   );
+  assert.equal(tenantOf({}), '');
+  assert.equal(tenantOf({}, newEvent({ tenant: 'demo' })), 'demo');
 });

@@ -1,7 +1,10 @@
 // Converts events to KurrentDB's records and back. The payload is the event's data; the rest of the envelope is its
 // metadata, with correlation and causation under the names that KurrentDB's tools use. `server/kurrent` recognizes
-// this form, including the order of the members, and stores such an event as a Millrace event.
+// this form, including the order of the members, and stores such an event as a Millrace event. Events in another form
+// (`contracts/event-form.ts`) are rows with the data and metadata as they are written; the store reads their form.
 
+import { markHeader, readForm, type EventForm, type Mark } from '../../contracts/event-form.ts';
+import { aggregateOf } from '../../contracts/stream-name.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import type { TailRow } from '../../store/append-tail.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
@@ -29,19 +32,21 @@ export function toClientEvent(
   const id = eventUuid(row.eventId);
   const envelope: Record<string, unknown> = { ...decodeMeta(stream, row.meta) };
   const eventId = id === row.eventId ? undefined : row.eventId;
-  const metadata = hasKnownShape(envelope, textsOnly)
-    ? {
-        $correlationId: envelope['correlationId'],
-        $causationId: envelope['causationId'],
-        occurredAt: envelope['occurredAt'],
-        idempotencyKey: envelope['idempotencyKey'],
-        tenant: envelope['tenant'],
-        aggregate: envelope['aggregate'],
-        user: envelope['user'],
-        headers: envelope['headers'],
-        eventId,
-      }
-    : { [wholeKey]: row.meta, eventId };
+  const ownMetadata = (): Readonly<Record<string, unknown>> =>
+    hasKnownShape(envelope, textsOnly)
+      ? {
+          $correlationId: envelope['correlationId'],
+          $causationId: envelope['causationId'],
+          occurredAt: envelope['occurredAt'],
+          idempotencyKey: envelope['idempotencyKey'],
+          tenant: envelope['tenant'],
+          aggregate: envelope['aggregate'],
+          user: envelope['user'],
+          headers: envelope['headers'],
+          eventId,
+        }
+      : { [wholeKey]: row.meta, eventId };
+  const metadata = formattedMetadata(envelope, eventId) ?? ownMetadata();
   return {
     id,
     type: row.type,
@@ -53,8 +58,9 @@ export function toClientEvent(
 
 export function fromClientRecord(record: ClientRecord): TailRow {
   const metadata = membersOf(record.metadata) ?? bytesMember(record.metadata);
-  const envelope = envelopeOf(record, metadata);
-  const { eventId } = metadata;
+  const form = readForm({ type: record.type, data: record.data, metadata });
+  const envelope = envelopeOf(record, metadata, form);
+  const eventId = metadata['eventId'] ?? form.eventId;
   const isOurs = typeof eventId === 'string' && eventUuid(eventId) === record.id;
   return {
     sequence: sequenceOf(record),
@@ -79,34 +85,36 @@ export function recordedAtMs({ created }: ClientRecord): number {
   return Math.floor(created.getTime() / 1_000) * 1_000;
 }
 
-/** An event that Millrace did not write gets a derived envelope, with its metadata as headers. */
+/** An event in another form keeps its data and metadata, and has the tenant that they name. */
 function envelopeOf(
-  record: ClientRecord,
+  { id, streamId, created }: ClientRecord,
   metadata: Readonly<Record<string, unknown>>,
+  form: EventForm,
 ): Record<string, unknown> {
   const whole = parsed(metadata[wholeKey]);
   if (membersOf(whole) !== undefined || isMetaList(whole)) return whole as Record<string, unknown>;
-  const { $correlationId, $causationId, ...rest } = metadata;
-  if (typeof rest['occurredAt'] === 'string' && typeof rest['tenant'] === 'string') {
-    return {
-      occurredAt: rest['occurredAt'],
-      correlationId: $correlationId,
-      causationId: $causationId,
-      idempotencyKey: rest['idempotencyKey'],
-      tenant: rest['tenant'],
-      aggregate: parsed(rest['aggregate']),
-      user: parsed(rest['user']),
-      headers: parsed(rest['headers']),
-    };
-  }
+  const { format, payload: _payload, eventId: _eventId, tenant = '', ...own } = form;
+  if (format === 'millrace') return { ...own, tenant };
+  const mark: Mark = { json: true };
+  const isPlain = format === 'metadata' && Object.keys(metadata).length === 0;
   return {
-    occurredAt: record.created.toISOString(),
-    correlationId: typeof $correlationId === 'string' ? $correlationId : record.id,
-    ...(typeof $causationId === 'string' ? { causationId: $causationId } : {}),
-    tenant: typeof rest['tenant'] === 'string' ? rest['tenant'] : '',
-    aggregate: { bc: '', type: '', id: record.streamId },
-    ...(Object.keys(rest).length === 0 ? {} : { headers: rest }),
+    occurredAt: created.toISOString(),
+    correlationId: id,
+    tenant,
+    aggregate: aggregateOf(streamId, tenant),
+    ...(isPlain ? {} : { headers: { ...metadata, [markHeader]: mark } }),
   };
+}
+
+/** The metadata of an event that the store wrote in another format; an envelope contains its event id. */
+function formattedMetadata(
+  envelope: Readonly<Record<string, unknown>>,
+  eventId: string | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  const { [markHeader]: mark, ...metadata } = membersOf(envelope['headers']) ?? {};
+  const { format } = (membersOf(mark) ?? {}) as Partial<Mark>;
+  if (format === undefined) return undefined;
+  return format === 'metadata' ? { ...metadata, eventId } : metadata;
 }
 
 /** Other clients can write anything under the key of a whole envelope. */
@@ -128,7 +136,11 @@ function hasKnownShape(envelope: Record<string, unknown>, textsOnly: boolean): b
     // Lone surrogates survive as JSON escapes, but not as strings of the protocol.
     if (textsOnly && typeof value === 'string' && !value.isWellFormed()) return false;
   }
-  return typeof envelope['occurredAt'] === 'string' && typeof envelope['tenant'] === 'string';
+  const { bc, type, id } = membersOf(envelope['aggregate']) ?? {};
+  const { occurredAt, tenant, correlationId } = envelope;
+  return [occurredAt, tenant, correlationId, bc, type, id].every(
+    (each) => typeof each === 'string',
+  );
 }
 
 function textsOf(members: Readonly<Record<string, unknown>>): Record<string, string> {

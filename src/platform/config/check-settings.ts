@@ -50,6 +50,7 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
     tickIntervalMs: true,
     timeoutMs: true,
   },
+  eventFormat: true,
   engines: { store: true, outbox: true, keys: true, bus: true, tasks: true, queue: true },
   isProduction: true,
   leaseMs: true,

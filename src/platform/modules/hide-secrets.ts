@@ -1,14 +1,12 @@
 // Fields of payloads and documents that a module marks as secret: servers never send their values to clients.
 
+import { markHeader } from '../../contracts/event-form.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import type { ModuleBook } from './platform-module.ts';
 
 /** Stands for the value of a secret field. */
 const hiddenValue = '[secret]';
-
-/** The header with the exact bytes of an event of a gRPC client, which would contain the secret. */
-const bytesHeader = '$kurrent';
 
 export interface SecretHider {
   readonly event: <Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'stream' | 'type'>>(
@@ -59,7 +57,8 @@ export function createSecretHider({ secrets }: Pick<ModuleBook, 'secrets'>): Sec
       if (byName.size === 0) return event;
       const payload = payloadOf(event, event.payload);
       if (payload === event.payload) return event;
-      const { [bytesHeader]: _bytes, ...headers } = event.headers ?? {};
+      // The exact bytes of an event of a gRPC client would contain the secret.
+      const { [markHeader]: _bytes, ...headers } = event.headers ?? {};
       return { ...event, payload, headers };
     },
   };

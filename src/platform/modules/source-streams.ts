@@ -9,6 +9,8 @@ import {
   namesTypes,
   type EventFilter,
 } from '../../store/event-filter.ts';
+import { isEventType, parseEventType } from '../../contracts/event-type.ts';
+import { camelCase, checkIdentifier } from '../../contracts/identifier.ts';
 import { buildCategory } from '../../contracts/stream-name.ts';
 
 export type SourceAggregate = Pick<AnyAggregate, 'bc' | 'category' | 'events' | 'name' | 'version'>;
@@ -53,6 +55,45 @@ export function sourceFilter(filter: EventFilter, { name, own, all }: SourceScop
     if (!isOwn && sources.length > 1) throw ambiguous(name, type, sources);
   }
   return { ...filter, streamPrefixes: prefixesOf(wanted.flatMap(({ sources }) => sources)) };
+}
+
+/**
+ * Restricts the filter of a handler outside of a platform, where no aggregates are known: an event type of a bounded
+ * context is an event of its category, so `payment.completed.v1` of `paymenthub` is read from `paymenthub.payment.v1`.
+ * A filter that names streams is returned as it is.
+ */
+export function contextFilter(
+  filter: EventFilter,
+  { name, bc }: { readonly name: string; readonly bc: string | undefined },
+): EventFilter {
+  if (namesStreams(filter)) return filter;
+  if (bc === undefined) {
+    if (!namesTypes(filter)) return filter;
+    throw contextless(name);
+  }
+  const { types = [], typePrefixes = [] } = filter;
+  const prefixes = [...types, ...typePrefixes].map((type) => contextPrefix(bc, type));
+  const streams = prefixes.length === 0 ? [contextPrefix(bc, '')] : prefixes;
+  return { ...filter, streamPrefixes: [...new Set(streams)].toSorted() };
+}
+
+/** The streams of a bounded context that contain events of a type, or of a prefix of types. */
+export function contextPrefix(bc: string, type: string): string {
+  checkIdentifier('bounded context', bc);
+  if (isEventType(type)) {
+    const { agg, version } = parseEventType(type);
+    return `${camelCase(bc)}.${camelCase(agg)}.v${version}-`;
+  }
+  const at = type.indexOf('.');
+  return `${camelCase(bc)}.${at === -1 ? '' : `${camelCase(type.slice(0, at))}.v`}`;
+}
+
+export function contextless(name: string): MillraceError {
+  return new MillraceError(
+    'CONFIG_INVALID',
+    `${name} names event types, which other bounded contexts may have, too: set bc, such as 'paymenthub', or name the streams by a category, such as 'paymenthub.payment.v1'`,
+    { details: { field: 'bc', name } },
+  );
 }
 
 /**

@@ -3,7 +3,7 @@
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
 import type { AllEventReader, EventStore } from '../../store/event-store.ts';
 import { positionDistance, startPosition, type Position } from '../../store/position.ts';
-import type { RecordedEvent } from '../../store/recorded-event.ts';
+import { asWritten, type RecordedEvent } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import { metadataType, streamOfMetadata, tombstoneType } from '../../store/stream-metadata.ts';
 import { checkpointLine, eventLine } from './export-format.ts';
@@ -57,7 +57,7 @@ export async function* exportEvents(
 
   const reading = eventsUpTo(store, end, { ...options, after });
   for await (const event of reading) {
-    piece += eventLine(event);
+    piece += eventLine(asWritten(event));
     position = event.position;
     events += 1;
     if (piece.length < exportLimits.pieceChars) continue;

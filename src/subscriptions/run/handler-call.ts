@@ -226,6 +226,6 @@ function isResolved(
 }
 
 function terminalMismatch(error: unknown): unknown {
-  if (!hasCode(error, 'TENANT_MISMATCH')) return error;
+  if (!hasCode(error, 'TENANT_MISMATCH') && !hasCode(error, 'ENVELOPE_INVALID')) return error;
   return new Terminal(`${error.code}: ${error.message}`, { cause: error });
 }

@@ -2,7 +2,7 @@
 // that an append or a deletion restores.
 
 import { randomUUID } from 'node:crypto';
-import { markHeader, type Mark } from '../../server/kurrent/events/from-wire.ts';
+import { markHeader, type Mark } from '../../contracts/event-form.ts';
 import { linkType } from '../../server/kurrent/events/to-wire.ts';
 import { encodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';

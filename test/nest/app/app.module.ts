@@ -66,6 +66,7 @@ async function millraceOptions(
   });
   return {
     service: 'paymenthub',
+    bc: 'paymenthub',
     store: dataSource === undefined ? settings.store : await openTypeorm(dataSource),
     outbox: {
       ...(dataSource && { ledger: new TypeormOutboxRepository(dataSource) }),

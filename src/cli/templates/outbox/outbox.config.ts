@@ -4,21 +4,20 @@ import { webhookDestination } from 'millrace/destinations/webhook';
 import { defineOutbox } from 'millrace/platform';
 
 export default defineOutbox(({ webhookTimeoutMs }) => ({
+  // The bounded context whose streams are read.
+  bc: 'sample-context',
   projectors: [
     {
       // The name of the checkpoint: a new name starts from the first event.
       name: 'sub:sample-context:outbox:v1',
       mapper: {
         // Send only identifiers and fields that the receiver needs; return null for internal events.
-        map: ({ type, aggregate }) =>
-          aggregate.bc === 'sample-context'
-            ? {
-                integrationType: 'webhook:partner',
-                eventType: type,
-                payload: { id: aggregate.id },
-                orderingKey: aggregate.id,
-              }
-            : null,
+        map: ({ type, aggregate }) => ({
+          integrationType: 'webhook:partner',
+          eventType: type,
+          payload: { id: aggregate.id },
+          orderingKey: aggregate.id,
+        }),
       },
     },
   ],

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { markHeader, type Mark } from '../../../contracts/event-form.ts';
 import { openMemory } from '../../../engines/memory/index.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { toPosition } from '../../../store/position.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { kurrentStoreOptions } from '../kurrent-server.ts';
 import { originOf } from './event-origin.ts';
-import { fromWire, markHeader, type ForeignEvent, type Mark } from './from-wire.ts';
+import { fromWire, type ForeignEvent } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
 import { contentOf, correlationOf, toWireEvent } from './to-wire.ts';
 

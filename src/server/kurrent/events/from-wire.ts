@@ -1,6 +1,7 @@
 // Converts events of clients to stored envelopes. Pure; `to-wire.ts` is the reverse.
 
 import { isEnvelope, type DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { markHeader, type Mark } from '../../../contracts/event-form.ts';
 import { checkSubject } from '../../../store/prepare-append.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import { metadataType } from '../../../store/stream-metadata.ts';
@@ -14,17 +15,6 @@ import { fromNativeMetadata, nativeMetadata } from './native-metadata.ts';
 
 export const jsonType = 'application/json';
 export const binaryType = 'application/octet-stream';
-
-/** The header that marks an event of a client, and describes how to restore its exact bytes. */
-export const markHeader = '$kurrent';
-
-export interface Mark {
-  readonly json: boolean;
-  /** Absent: the JSON of the payload. `bytes`: base64 in the payload. Otherwise the exact text. */
-  readonly data?: 'bytes' | { readonly text: string } | undefined;
-  /** Absent: the other headers are the members of the metadata. Otherwise the metadata. */
-  readonly metadata?: 'none' | { readonly text: string } | { readonly base64: string } | undefined;
-}
 
 export interface FromWireOptions {
   readonly origin: EventOrigin;

@@ -1,15 +1,16 @@
 // Converts stored events to the wire format. Pure; `from-wire.ts` is the reverse.
 
+import { markHeader, type Mark } from '../../../contracts/event-form.ts';
 import { idFromKey } from '../../../foundation/ids.ts';
 import { isForgotten } from '../../../store/erasure.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
-import type { RecordedEvent } from '../../../store/recorded-event.ts';
+import { asWritten, type RecordedEvent } from '../../../store/recorded-event.ts';
 import { metadataType, tombstoneType } from '../../../store/stream-metadata.ts';
 import type { WireReadEvent, WireRecordedEvent } from '../protocol/shared-messages.ts';
 import type { Long } from '../protocol/wire-number.ts';
 import { toUuid, wireUuid } from '../uuid.ts';
-import { binaryType, jsonType, markHeader, type Mark } from './from-wire.ts';
+import { binaryType, jsonType } from './from-wire.ts';
 import { nativeMetadata } from './native-metadata.ts';
 
 /** An event that is read directly or through a link; the target of a link may be deleted. */
@@ -65,7 +66,8 @@ export interface Content {
   readonly isJson: boolean;
 }
 
-export function contentOf(event: RecordedEvent): Content {
+export function contentOf(read: RecordedEvent): Content {
+  const event = asWritten(read);
   const mark = event.headers?.[markHeader] as Mark | undefined;
   const forgotten = isForgotten(event.payload);
   if (isTombstone(event)) return { data: none, metadata: none, isJson: false };
@@ -81,7 +83,8 @@ export function contentOf(event: RecordedEvent): Content {
 }
 
 /** The correlation id for consumer strategies: only one that a client has set. */
-export function correlationOf(event: RecordedEvent): string | undefined {
+export function correlationOf(read: RecordedEvent): string | undefined {
+  const event = asWritten(read);
   const { headers, correlationId, eventId } = event;
   if (headers?.[markHeader] === undefined) return isSystem(event) ? undefined : correlationId;
   return correlationId === eventId ? undefined : correlationId;

@@ -1,6 +1,7 @@
 // Appends events of clients to the store, for all append methods.
 
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
+import { markedForm, markHeader, type Mark } from '../../../contracts/event-form.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
 import { withTenantSubject } from '../../../store/erasure.ts';
@@ -13,7 +14,7 @@ import {
 import type { StreamInfo } from '../../../store/event-store.ts';
 import type { KurrentContext } from '../context.ts';
 import { originOf } from '../events/event-origin.ts';
-import { fromWire, markHeader, type ForeignEvent, type Mark } from '../events/from-wire.ts';
+import { fromWire, type ForeignEvent } from '../events/from-wire.ts';
 import type { KurrentIdentity } from '../kurrent-server.ts';
 
 export interface ForeignAppend {
@@ -69,13 +70,18 @@ export async function toEnvelopes(
   const isAdmin = identity.scopes.includes('admin');
   return events.map((event) => {
     const envelope = withTenantSubject(fromWire(event, { origin, now, opaque }), identity.tenant);
-    const { type, payload, headers } = envelope;
+    const { type, headers } = envelope;
     const mark = headers?.[markHeader] as Mark | undefined;
+    const form = markedForm(envelope);
+    const payload = form === undefined ? envelope.payload : form.payload;
     const sent = mark?.data === 'bytes' ? { stream, type } : { stream, type, payload };
     const accepted = context.accept?.(sent, isAdmin);
     // Bytes that no module has a schema for are stored as the client sent them.
     const isUnchanged = accepted === undefined || accepted === payload;
-    return isUnchanged ? envelope : { ...envelope, payload: accepted };
+    if (isUnchanged) return envelope;
+    const isInside = form?.format === 'envelope';
+    const changed = isInside ? { ...(envelope.payload as object), payload: accepted } : accepted;
+    return { ...envelope, payload: changed };
   });
 }
 

@@ -1,10 +1,10 @@
 // The metadata stream of a stream as in KurrentDB, where the state of the stream overrides its last metadata event.
 
+import { markHeader } from '../../../contracts/event-form.ts';
 import { softDeleted, streamDeleted } from '../../../store/expected-revision.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { metadataType, streamOfMetadata } from '../../../store/stream-metadata.ts';
 import type { KurrentContext } from '../context.ts';
-import { markHeader } from '../events/from-wire.ts';
 
 export interface MetadataView {
   readonly stream: string;

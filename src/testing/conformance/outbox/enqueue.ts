@@ -46,6 +46,8 @@ export const enqueueCases: LedgerCases = {
     assert.equal(found.lastError, undefined);
     assert.equal(found.headers, undefined);
     assert.equal(found.tenantId, undefined);
+    assert.equal(found.userId, undefined);
+    assert.equal(found.correlationId, undefined);
     assert.ok(Math.abs(found.dueAt.getTime() - found.createdAt.getTime()) < 5_000);
   },
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { payloadLimits } from '../../../contracts/json-payload.ts';
+import { eventFormats } from '../../../contracts/event-form.ts';
 import { subjectHeader } from '../../../store/erasure.ts';
 import type { EventStore } from '../../../store/event-store.ts';
 import { follow, newEvent, newStream, only, unique, type StoreCases } from './fixture.ts';
@@ -63,6 +64,45 @@ export const roundTripCases: StoreCases = {
       },
     ]),
   ),
+
+  'each format of events: they are returned as they were appended, whatever the payload looks like':
+    async ({ open }) => {
+      for (const eventFormat of eventFormats) {
+        await using store = await open({ eventFormat });
+        const id = unique('a');
+        const stream = `banking.account.v1-core-${id}`;
+        const aggregate = { bc: 'banking', type: 'account', id };
+        const plain = newEvent({ aggregate, eventId: unique('no-uuid-') });
+        const whole = newEvent({
+          aggregate,
+          causationId: 'cause',
+          idempotencyKey: 'key',
+          user: { id: 'u-1', name: 'Jane' },
+          headers: { traceparent: '00-1', nested: { a: null } },
+        });
+        const events = [
+          plain,
+          whole,
+          newEvent({ aggregate, payload: { ...whole, payload: plain } }),
+          newEvent({ aggregate, payload: [], headers: { [subjectHeader]: unique('jane-') } }),
+        ];
+        await store.append(stream, events);
+        const read = await store.readStream(stream).toArray();
+        assert.deepEqual(
+          read.map(({ stream: _stream, revision, position: _at, recordedAt: _time, ...rest }) => [
+            revision,
+            rest,
+          ]),
+          events.map((event, revision) => [revision, event]),
+          eventFormat,
+        );
+        const [first] = events;
+        assert.deepEqual(
+          (await store.findEvent(stream, first?.eventId ?? ''))?.payload,
+          first?.payload,
+        );
+      }
+    },
 
   'keeps the order of payload keys': async ({ store }) => {
     const payload = { zebra: 1, apple: { y: 1, x: 2 }, mango: [{ b: 1, a: 2 }], longer: 1, a: 1 };
