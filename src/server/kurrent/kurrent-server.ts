@@ -92,12 +92,14 @@ export interface KurrentLimits {
   readonly openBatchesMax: number;
   /** The size of the incomplete batches per BatchAppend call. */
   readonly openBatchBytesPerCallMax: number;
-  /** The size of the incomplete batches of all calls. */
-  readonly openBatchBytesMax: number;
-  /** An incomplete batch that gets no chunk for this long is rejected. */
-  readonly openBatchIdleMsMax: number;
+  /** The size of the incomplete and running appends of all calls; further ones are rejected. */
+  readonly appendBytesOfAllCallsMax: number;
+  /** An incomplete append or batch that gets no message for this long is rejected. */
+  readonly openAppendIdleMsMax: number;
   /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
+  /** The size of the messages that all groups hold; at this size, each group reads only while it holds none. */
+  readonly groupBytesMax: number;
   /** The time until another server takes over the groups of a killed one. */
   readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
@@ -126,9 +128,10 @@ export const kurrentLimits: KurrentLimits = {
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
   openBatchBytesPerCallMax: 16 * 1_048_576,
-  openBatchBytesMax: 64 * 1_048_576,
-  openBatchIdleMsMax: 30_000,
+  appendBytesOfAllCallsMax: 128 * 1_048_576,
+  openAppendIdleMsMax: 30_000,
   groupsMax: 1_000,
+  groupBytesMax: 64 * 1_048_576,
   groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,
   keepaliveTimeoutMs: 10_000,

@@ -33,8 +33,8 @@ const limits = {
   appendBytesMax: 100,
   openBatchesMax: 2,
   openBatchBytesPerCallMax: 1_000,
-  openBatchBytesMax: 1_000,
-  openBatchIdleMsMax: 30_000,
+  appendBytesOfAllCallsMax: 1_000,
+  openAppendIdleMsMax: 30_000,
 };
 const collectorOf = (more: Partial<typeof limits> = {}, ofAllCalls = { used: 0 }) =>
   createBatchCollector({ ...limits, ...more }, ofAllCalls);
@@ -106,7 +106,7 @@ test('a deadline is a time or a duration', () => {
 
 test('incomplete batches are limited in bytes per call and for all calls', () => {
   const used = { used: 0 };
-  const bounds = { openBatchBytesPerCallMax: 60, openBatchBytesMax: 100, openBatchesMax: 9 };
+  const bounds = { openBatchBytesPerCallMax: 60, appendBytesOfAllCallsMax: 100, openBatchesMax: 9 };
   const first = collectorOf(bounds, used);
   const second = collectorOf(bounds, used);
   const size = (last: number): Partial<WireBatchRequest> & { bytes: number } => ({
