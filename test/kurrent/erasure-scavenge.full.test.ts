@@ -1,10 +1,12 @@
-// What remains of a person's key on a KurrentDB server, tried on the stand-in: docs/erasure.md advises a scavenge.
+// What remains of a person on a KurrentDB server, tried on the stand-in: docs/erasure.md advises a scavenge.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
+import { openMemory } from '../../src/engines/memory/index.ts';
 import { isForgotten, keyStreamPrefix } from '../../src/store/erasure.ts';
 import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
+import { runningCases } from '../../src/testing/conformance/projections/running.ts';
 import { startStandIn } from '../../src/testing/kurrent-stand-in/stand-in.ts';
 
 for (const preset of ['23.10', '24.10'] as const) {
@@ -28,5 +30,16 @@ for (const preset of ['23.10', '24.10'] as const) {
     assert.ok(!(await records()).includes(key), 'the log still has the key');
     const [read] = await db.store.readStream(stream).toArray();
     assert.ok(isForgotten(read?.payload));
+  });
+
+  test(`stand-in of ${preset}: documents of events that a stream hides are erased`, async () => {
+    await using server = await startStandIn({ preset });
+    await using db = await openKurrent(server.url);
+    await using memory = openMemory();
+    const handle = { ...memory, store: db.store };
+    const title =
+      'forgetting a person removes their data also from documents of events that the stream hides';
+    await runningCases[title]?.({ db: handle, fixture: { open: async () => handle } });
+    assert.ok(runningCases[title] !== undefined);
   });
 }
