@@ -92,8 +92,10 @@ export interface KurrentLimits {
   readonly openBatchesMax: number;
   /** The size of the incomplete batches per BatchAppend call. */
   readonly openBatchBytesPerCallMax: number;
-  /** The size of the incomplete and running appends of all calls; further ones are rejected. */
-  readonly appendBytesOfAllCallsMax: number;
+  /** The size of the incomplete appends and batches of all calls. */
+  readonly openAppendBytesMax: number;
+  /** The size of the running appends of all calls; calls with several appends stop reading at half of it. */
+  readonly runningAppendBytesMax: number;
   /** An incomplete append or batch that gets no message for this long is rejected. */
   readonly openAppendIdleMsMax: number;
   /** Maximum number of persistent subscription groups. */
@@ -128,7 +130,8 @@ export const kurrentLimits: KurrentLimits = {
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
   openBatchBytesPerCallMax: 16 * 1_048_576,
-  appendBytesOfAllCallsMax: 128 * 1_048_576,
+  openAppendBytesMax: 64 * 1_048_576,
+  runningAppendBytesMax: 128 * 1_048_576,
   openAppendIdleMsMax: 30_000,
   groupsMax: 1_000,
   groupBytesMax: 64 * 1_048_576,

@@ -125,7 +125,7 @@ test('the number of incomplete batches is limited', async (t) => {
 });
 
 test('the size of incomplete batches is limited for all calls together, and free after a call', async (t) => {
-  const raw = await serve(t, { limits: { appendBytesOfAllCallsMax: 10_000 } });
+  const raw = await serve(t, { limits: { openAppendBytesMax: 10_000 } });
   const open = (bytes: number) => {
     const call = raw.duplex('BatchAppend');
     const correlationId = { string: crypto.randomUUID() };
@@ -155,7 +155,7 @@ test('the size of incomplete batches is limited for all calls together, and free
 });
 
 test('the size of incomplete appends is limited for all calls and kinds together, and free after a call', async (t) => {
-  const raw = await serve(t, { limits: { appendBytesOfAllCallsMax: 10_000 } });
+  const raw = await serve(t, { limits: { openAppendBytesMax: 100_000 } });
   /** Sends an event without the end of the requests. */
   const open = {
     Append(bytes: number) {
@@ -186,7 +186,7 @@ test('the size of incomplete appends is limited for all calls and kinds together
     ['Append', 'AppendSession'],
     ['AppendSession', 'BatchAppend'],
   ] as const) {
-    const calls = kinds.map((kind) => open[kind](6_000));
+    const calls = kinds.map((kind) => open[kind](60_000));
     const { promise, resolve } = Promise.withResolvers<{ code: number; message: string }>();
     const ended = calls.map((call) => {
       call.on('error', resolve);
@@ -201,12 +201,19 @@ test('the size of incomplete appends is limited for all calls and kinds together
       `${kinds.join()}: ${rejected.message}`,
     );
     assert.match(rejected.message, /on this server/);
+    // Small and complete appends are possible meanwhile.
+    const small = raw.duplex('Append');
+    small.write({ options });
+    small.write({ proposedMessage: proposed(10_000) });
+    small.end();
+    const [appended] = (await once(small, 'data')) as [object];
+    assert.ok('success' in appended);
     for (const call of calls) call.cancel();
     await Promise.all(ended);
     await eventually('the memory of the cancelled calls is free', async () => {
       const call = raw.duplex('Append');
       call.write({ options });
-      call.write({ proposedMessage: proposed(9_000) });
+      call.write({ proposedMessage: proposed(90_000) });
       call.end();
       const [reply] = (await Promise.race([once(call, 'data'), once(call, 'error')])) as [object];
       return 'success' in reply;

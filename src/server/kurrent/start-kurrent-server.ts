@@ -64,7 +64,7 @@ export async function startInterceptedServer(
     accept: options.accept,
     hider: options.hider,
     subscriptions: createSubscriptionSlots(limits.subscriptionsMax),
-    appendBytes: { used: 0 },
+    appendBytes: { open: 0, running: 0 },
     groupBytes: { used: 0 },
     observer,
     clock,

@@ -49,6 +49,7 @@ export async function appendSession(
     parts.set(stream, { stream, expected: expectedState(expectedRevision), events });
   }
   if (parts.size === 0) throw emptySession();
+  sizes.run();
   const results = await commit(context, [...parts.values()], info);
   const output = results.map(({ stream, revision, position }) => ({
     stream,
@@ -89,6 +90,7 @@ export async function appendRecords(
     }
     part.events.push(sizes.take(stream, record));
   }
+  sizes.run();
   try {
     const results = await commit(context, parts, info);
     const revisions = new Map(results.map(({ stream, revision }) => [stream, revision]));
@@ -160,11 +162,14 @@ function asViolation(error: unknown, expectations: readonly Omit<Violation, 'act
 
 function createSizes(context: KurrentContext): Disposable & {
   take(stream: string, record: WireRecord): ForeignEvent;
+  /** All records are complete. */
+  run(): void;
 } {
   const { appendBytesMax } = context.limits;
   const counted = countAppend(context);
   let total = 0;
   return {
+    run: () => counted.run(),
     [Symbol.dispose]: () => counted[Symbol.dispose](),
     take(stream, record) {
       if (stream === '') throw badRequest('a record needs a stream');

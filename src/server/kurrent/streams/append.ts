@@ -41,6 +41,7 @@ export async function append(
     }
   }
   if (target === undefined) throw badRequest('the append has no options');
+  counted.run();
   try {
     return { success: toSuccess(await appendForeign(context, { ...target, identity, events })) };
   } catch (error) {

@@ -15,7 +15,7 @@ import {
   type WireBatchResponse,
 } from '../protocol/streams-messages.ts';
 import { RpcError, shuttingDown, status, toStatus, type StatusDetails } from '../rpc-error.ts';
-import { countAppend, isAppendBytesHigh } from '../append-bytes.ts';
+import { countAppend, areManyRunning } from '../append-bytes.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
 import { createBatchCollector, type Batch, type Collected } from './batch-collector.ts';
@@ -50,7 +50,7 @@ export async function batchAppend(
     inFlight < limits.appendsInFlightMax &&
     bytesInFlight < limits.appendBytesInFlightMax &&
     // Only an append of this call makes it read on, so a call without one never stops reading.
-    (inFlight === 0 || !isAppendBytesHigh(context));
+    (inFlight === 0 || !areManyRunning(context));
   const resumeIfRoom = (): void => {
     if (drained === undefined && hasRoom()) requests.resume();
   };
@@ -76,7 +76,7 @@ export async function batchAppend(
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
     const counted = countAppend(context);
     try {
-      counted.take(bytes);
+      counted.run(bytes);
       await context.access.check(identity, stream, 'append');
       const appended = await appendForeign(context, { stream, expected, events, identity });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });

@@ -2,7 +2,7 @@
 // receive no chunks. Pure.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
-import { checkAppendBytes, exhausted, type AppendBytes } from '../append-bytes.ts';
+import { checkOpenBytes, exhausted, type AppendBytes } from '../append-bytes.ts';
 import type { KurrentLimits } from '../kurrent-server.ts';
 import { bytesOf, detached, readProposed, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
@@ -60,7 +60,7 @@ export function createBatchCollector(
   limits: Pick<
     KurrentLimits,
     | 'appendBytesMax'
-    | 'appendBytesOfAllCallsMax'
+    | 'openAppendBytesMax'
     | 'openAppendIdleMsMax'
     | 'openBatchBytesPerCallMax'
     | 'openBatchesMax'
@@ -72,7 +72,7 @@ export function createBatchCollector(
 
   const charge = (bytes: number): void => {
     ofCall += bytes;
-    ofAllCalls.used += bytes;
+    ofAllCalls.open += bytes;
   };
 
   /** Releases the memory of a batch; later chunks are ignored while it is open. */
@@ -85,7 +85,7 @@ export function createBatchCollector(
   const checkRoom = (): void => {
     const { openBatchBytesPerCallMax: callMax } = limits;
     if (ofCall > callMax) throw exhausted(`incomplete batches of a call: at most ${callMax} bytes`);
-    checkAppendBytes(ofAllCalls, limits);
+    checkOpenBytes(ofAllCalls, limits);
   };
 
   const take = (batch: OpenBatch, { proposedMessages, isFinal }: WireBatchRequest): void => {
