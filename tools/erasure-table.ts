@@ -29,8 +29,8 @@ const sqlTables: readonly ErasureRow[] = [
   },
   {
     names: ['snapshots'],
-    how: 'none',
-    note: 'no snapshot is taken of an aggregate with events about a person, unless it sets `holdsPersonalData: false`',
+    how: 'encrypted',
+    note: 'the state of an aggregate with events about one person; none is taken of an aggregate with events about several persons, unless it sets `holdsPersonalData: false`',
   },
   {
     names: ['dead_letters', 'subscription_waiting'],
@@ -187,7 +187,7 @@ export const erasureTables = {
     {
       names: ['attachments/…'],
       how: 'expires',
-      note: 'files of topics, which belong to no person: deleted 3 hours after the upload, unless `notify.limits.attachmentExpiryMs` says otherwise',
+      note: 'files of topics, which belong to no person because clients of ntfy cannot name one: deleted 3 hours after the upload, unless `notify.limits.attachmentExpiryMs` says otherwise',
     },
     {
       names: ['archive/…'],

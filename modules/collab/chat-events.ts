@@ -84,7 +84,12 @@ export const recordTags = defineCommand(
 /** Posts a reply of the bot. */
 export const postAnswer = defineCommand(
   'chat.post-answer',
-  z.object({ inReplyTo: streamId, content: answer }),
+  z.object({
+    inReplyTo: streamId,
+    content: answer,
+    /** The author of the message: the reply may repeat its text. */
+    authorId: streamId.optional(),
+  }),
 );
 export const editMessage = defineCommand(
   'chat.edit-message',
@@ -100,6 +105,8 @@ export const deleteMessage = defineCommand(
   'chat.delete-message',
   z.object({ messageId: streamId, by: streamId }),
 );
+/** The author of a title that comes from a tag. */
+const by = streamId.optional();
 /** Copies type and title of the chat's task. */
-export const changeChatType = defineCommand('chat.change-type', subject);
-export const changeChatTitle = defineCommand('chat.change-title', z.object({ title }));
+export const changeChatType = defineCommand('chat.change-type', subject.extend({ by }));
+export const changeChatTitle = defineCommand('chat.change-title', z.object({ title, by }));

@@ -21,6 +21,7 @@ import type {
 } from './chat-events.ts';
 import type { ChatDocument } from './documents.ts';
 import { filteredPage, pageLimits, type PageRequest } from './pages.ts';
+import { withoutText } from './personal-text.ts';
 import { update, type Projected } from './projected.ts';
 
 /** The group of the private chats of a user in a workspace. */
@@ -76,6 +77,7 @@ export const chatProjection = projection({
       (chat, { payload }) => ({ ...chat, ...payload }),
     ),
   },
+  onForgotten: update((chat, event) => ({ ...chat, ...withoutText(event) })),
 });
 
 export interface MessageDocument {

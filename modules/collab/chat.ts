@@ -26,6 +26,7 @@ import {
   tagsParsed,
 } from './chat-events.ts';
 import { subjectHeader } from 'millrace/store';
+import { erasedText, withoutText, writtenBy } from './personal-text.ts';
 import { userSubject } from './user.ts';
 import { botId, collabLimits, own, type ChatType, type Role } from './fields.ts';
 
@@ -45,7 +46,8 @@ export interface ChatState {
   /** Undefined: the chat does not exist. */
   readonly workspaceId: string | undefined;
   readonly type: ChatType;
-  readonly title: string;
+  /** Undefined: the text of a user, which snapshots must not contain. */
+  readonly title: string | undefined;
   readonly isPublic: boolean;
   readonly participants: Readonly<Record<string, Participant>>;
   /** Messages that their authors may still change, oldest first. */
@@ -95,6 +97,10 @@ export const chat = defineAggregate({
   initial: none,
   // Version 2 added `sinceMs` of participants.
   snapshot: { codeVersion: 2, holdsPersonalData: false },
+  forgotten(state, event) {
+    const changed = withoutText(event);
+    return changed === undefined ? state : { ...state, ...changed, title: undefined };
+  },
   evolve: {
     'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
       ...state,
@@ -121,8 +127,15 @@ export const chat = defineAggregate({
       ...state,
       recent: state.recent.filter((each) => each.messageId !== messageId),
     }),
-    'chat.type-changed.v1': (state, { type, title }) => ({ ...state, type, title }),
-    'chat.title-changed.v1': (state, { title }) => ({ ...state, title }),
+    'chat.type-changed.v1': (state, { type, title }, event) => ({
+      ...state,
+      type,
+      title: withoutText(event) === undefined ? title : undefined,
+    }),
+    'chat.title-changed.v1': (state, { title }, event) => ({
+      ...state,
+      title: withoutText(event) === undefined ? title : undefined,
+    }),
   },
   decide: {
     'chat.create': ({ participants, ...subject }, state, { id, nowMs }) => {
@@ -184,10 +197,12 @@ export const chat = defineAggregate({
       assertKnown(state, id);
       return about(tenant, tags, tagsParsed({ ...tags, chatId: id, timestamp: at(nowMs) }));
     },
-    'chat.post-answer': (answer, state, { id, nowMs, nextId }) => {
+    'chat.post-answer': ({ authorId, ...answer }, state, { tenant, id, nowMs, nextId }) => {
       assertKnown(state, id);
-      const message = { messageId: nextId(), chatId: id, authorId: botId, timestamp: at(nowMs) };
-      return messagePosted({ ...message, ...answer });
+      const messageId = nextId();
+      const message = { messageId, chatId: id, authorId: botId, timestamp: at(nowMs) };
+      const posted = messagePosted({ ...message, ...answer });
+      return authorId === undefined ? posted : about(tenant, { authorId, messageId }, posted);
     },
     'chat.edit-message': (edit, state, { tenant, id, nowMs }) => {
       const { messageId, by, content } = edit;
@@ -202,14 +217,14 @@ export const chat = defineAggregate({
       assertMayChange(state, { id, messageId, by, nowMs });
       return messageDeleted({ messageId, chatId: id, deletedBy: by, timestamp: at(nowMs) });
     },
-    'chat.change-type': (subject, state, { id }) => {
+    'chat.change-type': ({ by, ...subject }, state, { tenant, id }) => {
       assertKnown(state, id);
       const isSame = state.type === subject.type && state.title === subject.title;
-      return isSame ? [] : chatTypeChanged(subject);
+      return isSame ? [] : titledBy(tenant, by, chatTypeChanged(subject));
     },
-    'chat.change-title': ({ title }, state, { id }) => {
+    'chat.change-title': ({ title, by }, state, { tenant, id }) => {
       assertKnown(state, id);
-      return state.title === title ? [] : chatTitleChanged({ title });
+      return state.title === title ? [] : titledBy(tenant, by, chatTitleChanged({ title }));
     },
   },
 });
@@ -221,6 +236,18 @@ function about<Event extends object>(
   event: Event,
 ): Event {
   return { ...event, headers: { [subjectHeader]: userSubject(tenant, authorId), messageId } };
+}
+
+/** The text of a user: encrypted, and not in the state. */
+function titledBy<Event extends { readonly payload: { readonly title: string } }>(
+  tenant: string,
+  userId: string | undefined,
+  event: Event,
+): Event {
+  if (userId === undefined) return event;
+  return writtenBy<{ readonly payload: { readonly title: string } }>({ tenant, userId }, event, {
+    title: erasedText,
+  }) as Event;
 }
 
 function push(

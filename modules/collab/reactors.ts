@@ -15,6 +15,7 @@ import {
 } from './chat-events.ts';
 import { chat } from './chat.ts';
 import { botId, type TagCommand } from './fields.ts';
+import { authorOf } from './personal-text.ts';
 import { parseTags, tagParserVersion } from './tasks/tag-parser.ts';
 import {
   applyTags,
@@ -100,9 +101,13 @@ export const botReactor = reactor({
   events: [tagsAnswered],
   onRejected: 'dead-letter',
   on: {
-    'task.tags-answered.v1': ({ payload: { chatId, messageId, lines } }) => ({
+    'task.tags-answered.v1': ({ payload: { chatId, messageId, authorId, lines } }) => ({
       id: chatId,
-      command: postAnswer({ inReplyTo: messageId, content: lines.join('\n') }),
+      command: postAnswer({
+        inReplyTo: messageId,
+        content: lines.join('\n'),
+        ...(authorId === undefined ? {} : { authorId }),
+      }),
       user: { id: botId },
     }),
   },
@@ -117,19 +122,23 @@ export const conversionReactor = reactor({
   // In order: the last type and title win.
   onDeadLetter: 'park',
   on: {
-    'task.created.v1': ({ payload: { chatId: id, type, title }, user }) => ({
+    'task.created.v1': ({ payload: { chatId: id, type, title, createdBy }, user, headers }) => ({
       id,
-      command: changeChatType({ type, title }),
+      command: changeChatType({ type, title, ...authorOf({ headers }, createdBy) }),
       user,
     }),
-    'task.type-changed.v1': ({ payload: { chatId: id, newType: type, title }, user }) => ({
-      id,
-      command: changeChatType({ type, title }),
+    'task.type-changed.v1': ({ payload, user, headers }) => ({
+      id: payload.chatId,
+      command: changeChatType({
+        type: payload.newType,
+        title: payload.title,
+        ...authorOf({ headers }, payload.changedBy),
+      }),
       user,
     }),
-    'task.title-changed.v1': ({ payload: { chatId: id, newTitle: title }, user }) => ({
+    'task.title-changed.v1': ({ payload: { chatId: id, newTitle, changedBy }, user, headers }) => ({
       id,
-      command: changeChatTitle({ title }),
+      command: changeChatTitle({ title: newTitle, ...authorOf({ headers }, changedBy) }),
       user,
     }),
     'task.assignee-changed.v1': ({ payload: { chatId: id, newAssignee: userId }, user }) =>

@@ -5,10 +5,10 @@ import type { Bus, NewMessage } from 'millrace/bus';
 import { createSubjects } from 'millrace/contracts';
 import { hasCode, traceOf } from 'millrace/foundation';
 import type { ModuleContext } from 'millrace/platform';
-import { isForgotten, type RecordedEvent } from 'millrace/store';
+import { isForgotten, subjectHeader, type RecordedEvent } from 'millrace/store';
 import { Snooze, subscription, type Subscription } from 'millrace/subscriptions';
 import { broadcastPublished } from './broadcast.ts';
-import { customerContact, customerTopic } from './customer-contact.ts';
+import { customerContact, customerSubject, customerTopic } from './customer-contact.ts';
 import { inboxDelivered, inboxReminded } from './customer-events.ts';
 import type { Channel, Notice } from './customer-schemas.ts';
 
@@ -31,7 +31,6 @@ export function customerBus(
       streamPrefixes: ['notify.'],
     },
     async handler(event, { signal }) {
-      if (isForgotten(event.payload)) return;
       const { tenant, aggregate } = event;
       const usesTopic = deliveryOf(event)?.channels.includes('topic') === true;
       const contact = usesTopic
@@ -51,6 +50,7 @@ interface NoticeDelivery {
 
 /** The delivery that an event of an inbox stands for, if any. */
 export function deliveryOf(event: RecordedEvent): NoticeDelivery | undefined {
+  if (isForgotten(event.payload)) return undefined;
   if (inboxDelivered.is(event)) return { ...event.payload, step: 0 };
   return inboxReminded.is(event) && event.payload.isSuppressed !== true ? event.payload : undefined;
 }
@@ -93,6 +93,7 @@ export function messagesOf(
   const { notice, channels, step } = delivery;
   const id = deliveryIdOf(delivery);
   const { category } = notice;
+  const headers = { [subjectHeader]: customerSubject(tenant, aggregate.id) };
   const messages: NewMessage[] = [];
   // Notifications of a broadcast are left out: the broadcast itself was published to its own subject.
   if (category === 'alert' || category === 'info' || category === 'digest') {
@@ -100,12 +101,12 @@ export function messagesOf(
     const at = event.occurredAt;
     const payload = { customerId, ...contentOf(notice), reminder: step, at };
     const subject = subjects.notify.customer(customerId)[category];
-    messages.push({ ...common, subject, id, payload });
+    messages.push({ ...common, subject, id, payload, headers });
   }
   const topicName = topic === undefined ? undefined : customerTopic(tenant, topic);
   if (topicName !== undefined && channels.includes('topic')) {
     const payload = topicPayload(notice, step);
-    messages.push({ ...common, subject: subjects.notify.topic(topicName), id, payload });
+    messages.push({ ...common, subject: subjects.notify.topic(topicName), id, payload, headers });
   }
   return messages;
 }
@@ -125,6 +126,8 @@ async function publishAll(bus: Bus, messages: readonly NewMessage[]): Promise<vo
   try {
     if (messages.length > 0) await bus.publishMany(messages);
   } catch (error) {
+    // The customer was forgotten after the event was read.
+    if (hasCode(error, 'SUBJECT_FORGOTTEN')) return;
     // An outage of the broker is not a failure of the event: retry until it ends, without a dead letter.
     if (hasCode(error, 'BUS_UNAVAILABLE')) {
       throw new Snooze(retryMs, 'the bus is unavailable', { cause: error });

@@ -47,7 +47,7 @@ export const customerContact = defineAggregate({
 });
 
 /**
- * The data subject of a customer's contact events: `millrace forget <subject>` erases them.
+ * The data subject of a customer's contact and notifications: `millrace forget <subject>` erases them.
  *
  * @example
  * import { customerSubject } from 'millrace/customers';

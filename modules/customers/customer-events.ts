@@ -14,6 +14,7 @@ import {
   schemaOf,
   sentCategory,
   text,
+  type Notice,
 } from './customer-schemas.ts';
 import { customerLimits as limits } from './customer-limits.ts';
 
@@ -133,6 +134,16 @@ export const inboxEvents = [
 export type InboxEvent = EventOf<(typeof inboxEvents)[number]>;
 /** Event type → payload. */
 export type InboxPayloads = { [Event in InboxEvent as Event['type']]: Event['payload'] };
+
+/** The notification or digest that an event is about; absent in events about the inbox itself. */
+export function notificationIdOf(payload: object): string | undefined {
+  const { digestId, notice, notificationId } = payload as {
+    readonly digestId?: string;
+    readonly notice?: Notice;
+    readonly notificationId?: string;
+  };
+  return digestId ?? notice?.notificationId ?? notificationId;
+}
 
 export const notifyCustomer = defineCommand('customer-inbox.notify', compileSchema(messageSchema));
 export const configureCustomer = defineCommand(

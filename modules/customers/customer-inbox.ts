@@ -2,6 +2,8 @@
 
 import { defineAggregate, CommandRejected, type DecideContext } from 'millrace/aggregates';
 import { isTimeZone } from 'millrace/foundation';
+import { subjectHeader } from 'millrace/store';
+import { customerSubject } from './customer-contact.ts';
 import {
   performDue,
   closeDigest,
@@ -16,6 +18,7 @@ import {
   acknowledgeNotification,
   configureCustomer,
   digestAdded,
+  digestClosed,
   digestOpened,
   inboxAcknowledged,
   inboxConfigured,
@@ -23,8 +26,10 @@ import {
   inboxMerged,
   inboxOpened,
   inboxSuppressed,
+  notificationIdOf,
   notifyCustomer,
   wakeInbox,
+  wakeSet,
   type InboxEvent,
 } from './customer-events.ts';
 import { customerLimits as limits } from './customer-limits.ts';
@@ -58,8 +63,8 @@ export const customerInbox = defineAggregate({
   events: inboxEvents,
   commands: [notifyCustomer, configureCustomer, acknowledgeNotification, wakeInbox],
   initial: initialInbox,
-  // Version 2: a recent notification records the notification into which it was merged.
-  snapshot: { codeVersion: 2 },
+  // Version 3: snapshots are encrypted with the key of the customer.
+  snapshot: { codeVersion: 3 },
   evolve: evolveInbox,
   decide: {
     'customer-inbox.notify': (message, state, context) =>
@@ -79,7 +84,7 @@ export const customerInbox = defineAggregate({
       const turn = startTurn(state, context.nowMs);
       performDue(turn, context);
       setWake(turn, no);
-      return turn.events;
+      return personal(turn.events, context);
     },
   },
 });
@@ -103,7 +108,28 @@ function decided(
   // A command without an effect stores nothing: the wake-up performs the work that is due.
   if (turn.events.length === before) return [];
   setWake(turn);
-  return turn.events;
+  return personal(turn.events, { tenant, id });
+}
+
+/** Events without texts and preferences. The timers of an inbox must not depend on the key of the customer. */
+const impersonalTypes: ReadonlySet<string> = new Set(
+  [inboxMerged, digestClosed, inboxAcknowledged, wakeSet].map(({ type }) => type),
+);
+
+/** Encrypts events with the key of the customer. The read model needs the id also when the text is erased. */
+function personal(
+  events: readonly InboxEvent[],
+  { tenant, id }: Pick<DecideContext, 'id' | 'tenant'>,
+): readonly InboxEvent[] {
+  const subject = { [subjectHeader]: customerSubject(tenant, id) };
+  return events.map((event) =>
+    impersonalTypes.has(event.type)
+      ? event
+      : {
+          ...event,
+          headers: present({ ...subject, notificationId: notificationIdOf(event.payload) }),
+        },
+  );
 }
 
 function accept(turn: InboxTurn, message: CustomerMessage, context: DecideContext): void {

@@ -1,7 +1,8 @@
 // The read models: the customers of a tenant, and their notifications.
 
 import { projection, readModel, type ProjectedEvent } from 'millrace/projections';
-import type { InboxPayloads } from './customer-events.ts';
+import { isForgotten } from 'millrace/store';
+import { notificationIdOf, type InboxPayloads } from './customer-events.ts';
 import type { Category, Notice, Preferences } from './customer-schemas.ts';
 import { initialInbox, type Counterpart } from './customer-state.ts';
 
@@ -34,6 +35,7 @@ export const customerProjection = projection<
       preferences: payload.preferences,
     }),
   },
+  onForgotten: () => null,
 });
 
 /** `collecting`: a digest whose window is open. `suppressed`: the customer has turned the category off. */
@@ -104,18 +106,11 @@ export const notificationProjection = projection<
     },
   }),
   filter: { category: 'notify.customerInbox.v1' },
-  id({ aggregate, payload }) {
-    const {
-      digestId,
-      notice,
-      notificationId = '',
-    } = payload as {
-      readonly digestId?: string;
-      readonly notice?: Notice;
-      readonly notificationId?: string;
-    };
-    const id = digestId ?? notice?.notificationId ?? notificationId;
-    return notificationDocumentId(aggregate.id, id);
+  id({ aggregate, payload, headers }) {
+    const id = isForgotten(payload)
+      ? headers?.['notificationId']
+      : notificationIdOf(payload as object);
+    return notificationDocumentId(aggregate.id, String(id));
   },
   on: {
     'customer-inbox.suppressed.v1': (before, event) =>
@@ -155,6 +150,7 @@ export const notificationProjection = projection<
             acknowledgedBy: by,
           },
   },
+  onForgotten: () => null,
 });
 
 function documentOf(

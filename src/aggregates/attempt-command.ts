@@ -135,11 +135,13 @@ async function attemptCached<State, Event extends NewEvent, Command extends NewC
     const duplicate = await duplicateOf(source, call);
     if (duplicate !== undefined) return duplicate;
   }
-  const loaded = { ...known, complete: false, sawWatched: false, personal: false };
+  const loaded = { ...known, complete: false, sawWatched: false, subjects: noSubjects };
   const decision = tryDecide(aggregate, call, loaded);
   if (decision === undefined || decision.envelopes.length === 0) return undefined;
   return append(source, call, { loaded, decision, follows: known.eventId });
 }
+
+const noSubjects: ReadonlySet<string> = new Set();
 
 /** Undefined: the decision threw. */
 function tryDecide<State, Event extends NewEvent, Command extends NewCommand>(

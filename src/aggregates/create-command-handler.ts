@@ -10,7 +10,7 @@ import { createIds, type IdSource } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { traceOf } from '../foundation/trace-of.ts';
 import { unlessAborted } from '../foundation/async/when-aborted.ts';
-import { subjectHeader } from '../store/erasure.ts';
+import { subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import {
   attemptCommand,
@@ -117,7 +117,12 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
   const remembered = createRememberedStates(aggregate.snapshot);
   const source = { store, aggregate, remembered, snapshots, observer };
   const queues = createCommandQueues(commandHandlerLimits.waitingPerAggregateMax);
-  const taker = createSnapshotTaker(aggregate.snapshot, { snapshots, clock, observer });
+  const taker = createSnapshotTaker(aggregate.snapshot, {
+    snapshots,
+    personalData: store.personalData,
+    clock,
+    observer,
+  });
 
   const streamOf = ({ tenant, id }: AggregateAddress): string =>
     aggregate.streamOf(tenant, id, tenants);
@@ -131,12 +136,12 @@ export function createCommandHandler<State, Event extends NewEvent, Command exte
     const { state, revision } = result ?? loaded;
     const last = result?.events.at(-1);
     const eventId = last?.eventId ?? loaded.eventId;
-    // All events of one command carry the same headers.
-    const isPersonal = loaded.personal || last?.headers?.[subjectHeader] !== undefined;
     if (eventId === undefined) return remembered.evict(stream);
-    const candidate = { ...loaded, state, revision, eventId, isPersonal };
+    const decided = (result?.events ?? []).flatMap((event) => subjectOf(event) ?? []);
+    const subjects = new Set([...loaded.subjects, ...decided]);
+    const candidate = { ...loaded, state, revision, eventId, subjects };
     const isTaken = taker.consider(stream, candidate);
-    if (isPersonal) return remembered.evict(stream);
+    if (subjects.size > 0) return remembered.evict(stream);
     const nowMs = clock.now();
     const { snapshotRevision, sinceMs = nowMs } = isTaken ? { snapshotRevision: revision } : loaded;
     const { tenant } = loaded;

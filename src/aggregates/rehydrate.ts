@@ -3,13 +3,13 @@
 import type { NewCommand } from '../contracts/define-command.ts';
 import type { NewEvent } from '../contracts/envelope.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { subjectHeader } from '../store/erasure.ts';
+import { subjectOf } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { Aggregate } from './define-aggregate.ts';
 import type { RememberedState, RememberedStates } from './remembered-states.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
-import { usableSnapshot } from './snapshots.ts';
+import { usableSnapshot, type UsableSnapshot } from './snapshots.ts';
 import { ownerMismatch } from '../store/stream-owners.ts';
 
 export interface RehydrateSource<State, Event extends NewEvent, Command extends NewCommand> {
@@ -47,9 +47,12 @@ export interface Rehydrated<State> {
   /** All events from the first one were read; also false if there were no events to read. */
   readonly complete: boolean;
   readonly sawWatched: boolean;
-  /** The state contains an event that carries a data subject. */
-  readonly personal: boolean;
+  /** The data subjects of the events in the state. */
+  readonly subjects: ReadonlySet<string>;
 }
+
+/** The state that loading starts from. No state of a person is remembered, so only a snapshot has a subject. */
+type StartState<State> = RememberedState<State> & Partial<Pick<UsableSnapshot<State>, 'subject'>>;
 
 export async function rehydrate<State, Event extends NewEvent, Command extends NewCommand>(
   source: RehydrateSource<State, Event, Command>,
@@ -58,7 +61,8 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   const { store, aggregate, remembered, observer } = source;
   const { stream, tenant, through = Number.MAX_SAFE_INTEGER, watchFor, signal } = query;
   const recalled = within(through, remembered?.recall(stream));
-  const base = recalled ?? within(through, await snapshotOf(source, query));
+  const base: StartState<State> | undefined =
+    recalled ?? within(through, await snapshotOf(source, query));
   const from = base?.revision ?? 0;
 
   let state = base === undefined ? aggregate.initial : base.state;
@@ -67,7 +71,7 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
   let sinceMs = base?.sinceMs;
   let complete = false;
   let sawWatched = false;
-  let personal = false;
+  const subjects = new Set(base?.subject === undefined ? [] : [base.subject]);
 
   /** False: the snapshot belongs to a different history. */
   const apply = (event: RecordedEvent): boolean => {
@@ -82,7 +86,8 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
       complete ||= event.revision === 0;
       state = aggregate.evolve(state, event);
       sinceMs ??= Date.parse(event.recordedAt);
-      personal ||= event.headers?.[subjectHeader] !== undefined;
+      const subject = subjectOf(event);
+      if (subject !== undefined) subjects.add(subject);
     }
     ({ revision, eventId } = event);
     return true;
@@ -119,18 +124,22 @@ export async function rehydrate<State, Event extends NewEvent, Command extends N
     sinceMs,
     complete,
     sawWatched,
-    personal,
+    subjects,
   };
 }
 
 async function snapshotOf<State, Event extends NewEvent, Command extends NewCommand>(
-  { aggregate, snapshots, observer }: RehydrateSource<State, Event, Command>,
+  { store, aggregate, snapshots, observer }: RehydrateSource<State, Event, Command>,
   { stream, tenant }: RehydrateQuery,
-): Promise<RememberedState<State> | undefined> {
+): Promise<StartState<State> | undefined> {
   if (snapshots === undefined) return undefined;
-  const found = await usableSnapshot(stream, aggregate, { snapshots, observer });
+  const found = await usableSnapshot(stream, aggregate, {
+    snapshots,
+    personalData: store.personalData,
+    observer,
+  });
   if (found === undefined) return undefined;
-  const { state, revision, eventId, takenAt } = found;
+  const { state, revision, eventId, takenAt, subject } = found;
   return {
     tenant,
     state,
@@ -138,12 +147,13 @@ async function snapshotOf<State, Event extends NewEvent, Command extends NewComm
     eventId,
     snapshotRevision: revision,
     sinceMs: Date.parse(takenAt),
+    subject,
   };
 }
 
-function within<State>(
+function within<Base extends RememberedState<unknown>>(
   through: number,
-  base: RememberedState<State> | undefined,
-): RememberedState<State> | undefined {
+  base: Base | undefined,
+): Base | undefined {
   return base !== undefined && base.revision <= through ? base : undefined;
 }

@@ -5,6 +5,8 @@ import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
+import { isForgotten } from '../store/erasure.ts';
+import type { PersonalData } from '../store/personal-data.ts';
 
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 
@@ -27,9 +29,9 @@ export interface SnapshotPolicy<State> {
   /** Increase it whenever `evolve` changes: snapshots of another version are ignored and replaced. */
   readonly codeVersion: number;
   /**
-   * Whether the state contains data from events that carry a data subject. Forgetting a person
-   * destroys the key of the events, not a snapshot: while this is true (the default), the
-   * state of an aggregate with such events is never stored.
+   * Whether the state contains data from events that carry a data subject. While this is true (the default), the
+   * state of an aggregate with events about one person is encrypted with the key of that person, and the state of
+   * an aggregate with events about several persons is never stored.
    */
   readonly holdsPersonalData: boolean;
   /** Convert the state to JSON and back, for states with dates, maps or big integers. */
@@ -45,8 +47,8 @@ interface SnapshotCandidate<State> {
   /** Revision of the last snapshot; −1: there is none. */
   readonly snapshotRevision: number;
   readonly sinceMs: number | undefined;
-  /** The state contains an event that carries a data subject. */
-  readonly isPersonal: boolean;
+  /** The data subjects of the events in the state. */
+  readonly subjects: ReadonlySet<string>;
 }
 
 export interface SnapshotTaker<State> {
@@ -60,17 +62,19 @@ export function createSnapshotTaker<State>(
   policy: SnapshotPolicy<State>,
   {
     snapshots,
+    personalData,
     clock,
     observer,
   }: {
     readonly snapshots: SnapshotStore | undefined;
+    readonly personalData: PersonalData;
     readonly clock: Clock;
     readonly observer: Observer;
   },
 ): SnapshotTaker<State> {
   if (snapshots === undefined) return { consider: () => false, flush: async () => true };
   /** At most one per stream: a newer snapshot replaces the one that waits. */
-  const waiting = new Map<string, () => Snapshot>();
+  const waiting = new Map<string, () => Promise<Snapshot | undefined>>();
   const writers = new Set<Promise<void>>();
   let activeWriters = 0;
 
@@ -78,7 +82,9 @@ export function createSnapshotTaker<State>(
     for (const [stream, take] of waiting) {
       waiting.delete(stream);
       try {
-        await store.save(stream, take());
+        const snapshot = await take();
+        if (snapshot === undefined) continue;
+        await store.save(stream, snapshot);
         observer.count?.('snapshots_taken_total', { outcome: 'saved' });
       } catch (err) {
         observer.count?.('snapshots_taken_total', { outcome: 'failed' });
@@ -89,7 +95,11 @@ export function createSnapshotTaker<State>(
     activeWriters -= 1;
   }
 
-  function schedule(store: SnapshotStore, stream: string, take: () => Snapshot): void {
+  function schedule(
+    store: SnapshotStore,
+    stream: string,
+    take: () => Promise<Snapshot | undefined>,
+  ): void {
     if (waiting.size >= snapshotLimits.waitingMax && !waiting.has(stream)) {
       observer.count?.('snapshots_taken_total', { outcome: 'dropped' });
       return;
@@ -102,18 +112,22 @@ export function createSnapshotTaker<State>(
   }
 
   return {
-    consider(stream, { state, revision, eventId, snapshotRevision, sinceMs, isPersonal }) {
+    consider(stream, { state, revision, eventId, snapshotRevision, sinceMs, subjects }) {
       const nowMs = clock.now();
       const events = revision - snapshotRevision;
       if (!isSnapshotDue(policy, { events, sinceMs, nowMs })) return false;
-      if (isPersonal && policy.holdsPersonalData) return false;
-      schedule(snapshots, stream, () => ({
-        revision,
-        eventId,
-        state: encodeState(policy, state),
-        codeVersion: policy.codeVersion,
-        takenAt: new Date(nowMs).toISOString(),
-      }));
+      const [subject, ...others] = policy.holdsPersonalData ? subjects : [];
+      if (others.length > 0) return false;
+      schedule(snapshots, stream, async () => {
+        const plain = encodeState(policy, state);
+        const encoded =
+          subject === undefined
+            ? plain
+            : await sealState(personalData, { subject, stream, state: plain });
+        if (encoded === undefined) return undefined;
+        const takenAt = new Date(nowMs).toISOString();
+        return { revision, eventId, state: encoded, codeVersion: policy.codeVersion, takenAt };
+      });
       return true;
     },
 
@@ -146,6 +160,29 @@ export function isSnapshotDue(
 
 export interface UsableSnapshot<State> extends Omit<Snapshot, 'state'> {
   readonly state: State;
+  /** The person whose data the state contains. */
+  readonly subject: string | undefined;
+}
+
+/** A state that is encrypted with the key of a person. */
+interface SealedState {
+  readonly $subject: string;
+  readonly value: unknown;
+}
+
+/** Undefined: the person was forgotten. */
+async function sealState(
+  personalData: PersonalData,
+  { subject, stream, state }: { subject: string; stream: string; state: unknown },
+): Promise<SealedState | undefined> {
+  const json = JSON.stringify(state);
+  const [sealed = ''] = await personalData.seal([{ subject, id: stream, json }]);
+  const value: unknown = JSON.parse(sealed);
+  return isForgotten(value) ? undefined : { $subject: subject, value };
+}
+
+function isSealedState(state: unknown): state is SealedState {
+  return typeof state === 'object' && state !== null && '$subject' in state;
 }
 
 /** The stored snapshot if the current code can use it; an unreadable snapshot is only logged. */
@@ -155,15 +192,30 @@ export async function usableSnapshot<State>(
     snapshot: policy,
     initial,
   }: { readonly snapshot: SnapshotPolicy<State>; readonly initial: State },
-  { snapshots, observer }: { readonly snapshots: SnapshotStore; readonly observer: Observer },
+  {
+    snapshots,
+    personalData,
+    observer,
+  }: {
+    readonly snapshots: SnapshotStore;
+    readonly personalData: PersonalData;
+    readonly observer: Observer;
+  },
 ): Promise<UsableSnapshot<State> | undefined> {
   try {
     const found = await snapshots.load(stream);
     // A state computed by another code version may have different fields or meanings.
     if (found === undefined || found.codeVersion !== policy.codeVersion) return undefined;
     assertValid(found);
-    assertShape(found.state, policy.encode(initial));
-    return { ...found, state: policy.decode(found.state) };
+    let { state } = found;
+    let subject: string | undefined;
+    if (isSealedState(state)) {
+      subject = state.$subject;
+      [state] = await personalData.unseal([{ subject, id: stream, value: state.value }]);
+      if (isForgotten(state)) return undefined;
+    }
+    assertShape(state, policy.encode(initial));
+    return { ...found, state: policy.decode(state), subject };
   } catch (err) {
     observer.log?.warn({ stream, err }, 'unreadable snapshot ignored');
     return undefined;

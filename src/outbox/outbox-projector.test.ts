@@ -183,6 +183,40 @@ test('a message that the ledger rejects makes its event a dead letter, and other
   assert.deepEqual(more, []);
 });
 
+test('forgetting a person erases messages of events that their stream hides', async () => {
+  await using db = openMemory();
+  const ledger = memoryOutboxLedger();
+  const headers = { dataSubject: 'zelda' };
+  const payload = { name: 'Zelda' };
+  const mapper: IntegrationEventMapper = {
+    map: ({ type }) => ({ integrationType: 'webhook:x', eventType: type, payload }),
+  };
+  const filter = { typePrefixes: [newEvent().type] };
+  const roles = { ...db, outbox: ledger };
+  await using runner = await startOutboxProjector(roles, { name, mapper, filter });
+  const hide: readonly ((of: string) => Promise<unknown>)[] = [
+    (of) => db.store.setStreamMetadata(of, { maxCount: 1 }),
+    (of) => db.store.setStreamMetadata(of, { truncateBefore: 2 }),
+    (of) => db.store.deleteStream(of),
+    (of) => db.store.tombstoneStream(of),
+  ];
+  for (const [at, hideEvents] of hide.entries()) {
+    const of = `${stream}-${at}`;
+    await db.store.append(of, [
+      newEvent({ payload, headers }),
+      newEvent({ type: 'account.noted.v1' }),
+    ]);
+    await runner.whenCaughtUp();
+    await hideEvents(of);
+  }
+  assert.equal((await ledger.list({})).length, hide.length);
+  await db.store.forget('zelda');
+  await runner.waitFor(await db.store.head());
+  const left = await ledger.list({});
+  assert.equal(left.length, hide.length);
+  assert.doesNotMatch(JSON.stringify(left), /Zelda/);
+});
+
 test('forgetting a person erases the messages that were made from their events', async () => {
   await using db = openMemory();
   const ledger = memoryOutboxLedger();

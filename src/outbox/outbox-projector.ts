@@ -4,7 +4,7 @@
 import { hasCode } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
-import { followErasures } from '../store/follow-erasures.ts';
+import { everyEventOf, followErasures } from '../store/follow-erasures.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { Terminal } from '../foundation/handler-outcome.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
@@ -140,7 +140,7 @@ async function eraseMessages(
   { store, outbox }: Pick<OutboxProjectorRoles, 'outbox' | 'store'>,
   stream: string,
 ): Promise<void> {
-  for await (const page of store.readStream(stream).pages()) {
+  for await (const page of everyEventOf(store, stream)) {
     for (const { payload, eventId } of page) {
       if (!isForgotten(payload)) continue;
       await outbox.erase([{ sourceStreamId: stream, sourceEventId: eventId }], payload);

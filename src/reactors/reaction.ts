@@ -86,7 +86,7 @@ export function toRequests(
 
 /** A command without effect; the denial is final. */
 export interface CommandDenied {
-  /** `rejected`: by a business rule of the aggregate. `failed`: no handler accepts the command. */
+  /** `rejected`: by a business rule of the aggregate, or its person was forgotten. `failed`: no handler accepts the command. */
   readonly kind: 'rejected' | 'failed';
   readonly reason: string;
   readonly message: string;
@@ -111,6 +111,9 @@ export async function askCommand(
       const { reason } = cause.details;
       const known = typeof reason === 'string' ? reason : cause.code;
       return { kind: 'rejected', reason: known, message: cause.message, cause };
+    }
+    if (hasCode(cause, 'SUBJECT_FORGOTTEN')) {
+      return { kind: 'rejected', reason: cause.code, message: cause.message, cause };
     }
     const final = finalCodes.find((code) => hasCode(cause, code));
     if (final !== undefined) {

@@ -12,13 +12,20 @@ import {
 } from '../testing/support/aggregates/example-account.ts';
 import { createEnvelope, type NewEvent } from '../contracts/envelope.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { subjectForgotten } from '../store/erasure.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscription } from '../subscriptions/subscription.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
-import { dispatchCommands, type Reaction, type SendCommand, toRequests } from './reaction.ts';
+import {
+  askCommand,
+  dispatchCommands,
+  type Reaction,
+  type SendCommand,
+  toRequests,
+} from './reaction.ts';
 import { reactor, type RejectionPolicy } from './reactor.ts';
 import { startReactor } from './start-reactor.ts';
 
@@ -326,6 +333,15 @@ test('the key of a command does not depend on its index in the list', () => {
     toRequests({ ...event, eventId: 'another' }, [a], source)[0]?.idempotencyKey,
     keyOfA,
   );
+});
+
+test('a command about a forgotten person is a rejected command', async () => {
+  const request = { tenant: 'core', id: 'main', command: deposit({ amount: 1 }) };
+  const outcome = await askCommand(async () => {
+    throw subjectForgotten('zelda');
+  }, request);
+  assert.ok(outcome.kind === 'rejected');
+  assert.equal(outcome.reason, 'SUBJECT_FORGOTTEN');
 });
 
 test('a definition without a handler for an event is rejected', () => {

@@ -265,16 +265,18 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     },
 
     readStream(stream, readOptions = {}) {
-      const { direction = 'forwards', signal } = readOptions;
+      const { direction = 'forwards', hidden = false, signal } = readOptions;
+      const liveFrom = hidden ? 0 : undefined;
       const backwards = direction === 'backwards';
       return createEventReader(readOptions, {
         start: readOptions.from ?? (backwards ? Number.MAX_SAFE_INTEGER : 0),
         async read(from, bound) {
           assertOpen();
           if (from < 0) return { events: [], next: from, end: true };
-          const query = { stream, direction, from, ...bound, nowMs: clock.now(), signal };
+          const nowMs = clock.now();
+          const query = { stream, direction, from, liveFrom, ...bound, nowMs, signal };
           const { state, rows, end } = await engine.readStream(query);
-          if (state?.tombstoned === true) throw streamDeleted(stream);
+          if (state?.tombstoned === true && !hidden) throw streamDeleted(stream);
           const last = rows.at(-1)?.revision ?? from;
           const isLast = last === (backwards ? 0 : state?.revision);
           return {

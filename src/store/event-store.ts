@@ -68,6 +68,11 @@ export interface ReadOptions extends PageOptions {
 export interface ReadStreamOptions extends ReadOptions {
   /** Inclusive. Default: the stream's first event, or its last when reading backwards. */
   readonly from?: number | undefined;
+  /**
+   * Also returns stored events that retention or a deletion hides, to find copies of them. Ignored by engines without
+   * `everyLiveEvent`.
+   */
+  readonly hidden?: boolean | undefined;
 }
 
 export interface ReadAllOptions extends ReadOptions {

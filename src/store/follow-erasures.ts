@@ -2,6 +2,7 @@
 
 import { subjectForgottenType, withoutForgottenPrefix } from './erasure.ts';
 import { compileFilter, matchesRow, type EventFilter } from './event-filter.ts';
+import type { EventStore } from './event-store.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 
 export interface FollowedErasures {
@@ -33,4 +34,19 @@ export function followErasures(filter: EventFilter = {}): FollowedErasures {
       };
     },
   };
+}
+
+/** Pages of all stored events of a stream, also of those that it no longer shows: copies of them may exist. */
+export async function* everyEventOf(
+  store: Pick<EventStore, 'capabilities' | 'readAll' | 'readStream'>,
+  stream: string,
+): AsyncIterable<readonly RecordedEvent[]> {
+  if (store.capabilities.everyLiveEvent !== false) {
+    yield* store.readStream(stream, { hidden: true }).pages();
+    return;
+  }
+  const filter = { streamPrefixes: [stream] };
+  for await (const page of store.readAll({ filter }).pages()) {
+    yield page.filter((event) => event.stream === stream);
+  }
 }

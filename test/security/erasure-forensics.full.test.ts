@@ -1,23 +1,29 @@
 // After `forget`, no file of a product contains the data or the key of the person, while it runs and after it stopped.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative, sep } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { gunzipSync } from 'node:zlib';
 import { collab } from '../../modules/collab/index.ts';
-import { createChat, postMessage } from '../../modules/collab/chat-events.ts';
-import { messageProjection } from '../../modules/collab/chat-read-models.ts';
+import { createChat, includeInChat, postMessage } from '../../modules/collab/chat-events.ts';
+import { chatProjection, messageProjection } from '../../modules/collab/chat-read-models.ts';
+import { taskProjection } from '../../modules/collab/tasks/task-read-models.ts';
+import { task as chatTask } from '../../modules/collab/tasks/task.ts';
 import { ensureUser, userProjection, userSubject } from '../../modules/collab/user.ts';
-import { createWorkspace } from '../../modules/collab/workspace-events.ts';
+import { addMember, createWorkspace } from '../../modules/collab/workspace-events.ts';
 import { archiveStream } from '../../src/bus/archive.ts';
 import { fileColdStorage } from '../../src/bus/file-cold-storage.ts';
 import { Terminal } from '../../src/foundation/handler-outcome.ts';
 import { createPlatform, type Platform } from '../../src/platform/create-platform.ts';
 import { defineModule } from '../../src/platform/modules/platform-module.ts';
-import { projection, readModel } from '../../src/projections/index.ts';
+import {
+  projection,
+  readModel,
+  type DocumentQueries,
+  type Projection,
+} from '../../src/projections/index.ts';
 import { task } from '../../src/tasks/task-definition.ts';
 import { fakeClock } from '../../src/testing/fake-clock.ts';
 import { fileAttachments } from '../../src/topics/file-attachments.ts';
@@ -26,6 +32,7 @@ import { subscription } from '../../src/subscriptions/subscription.ts';
 import { eventually } from '../../src/testing/assertions.ts';
 import { newEvent } from '../../src/testing/conformance/store/fixture.ts';
 import { classified } from './erasure-classified.ts';
+import { filesOf, filesWith } from './forensic-files.ts';
 
 const marker = 'Zelda-7731';
 const stream = 'crm.contact.v1-core-c1';
@@ -82,23 +89,6 @@ const crm = defineModule({
   ],
 });
 
-function filesOf(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name));
-}
-
-/** The segments of an archive are compressed. */
-function unpacked(bytes: Buffer): Buffer {
-  return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
-}
-
-function filesWith(folder: string, bytes: string | Uint8Array): string[] {
-  return filesOf(folder)
-    .filter((file) => unpacked(readFileSync(file)).includes(bytes))
-    .map((file) => basename(file));
-}
-
 function keysIn(folder: string): Uint8Array[] {
   using database = new DatabaseSync(join(folder, 'events.subject-keys.db'), { readOnly: true });
   const rows = database.prepare('select key from subject_keys where key is not null').all();
@@ -131,18 +121,36 @@ async function writeChat(platform: Platform): Promise<void> {
   await send('w-1', createWorkspace({ name: 'Mill', ...by, username: 'user-1' }));
   const chat = { type: 'task', title: 'Plan', workspaceId: 'w-1', isPublic: true } as const;
   await send('chat-1', createChat({ ...chat, ...by, participants: [] }));
-  const content = `my name is ${marker}\n#priority High`;
+  await send(
+    'w-1',
+    addMember({ userId: 'user-2', username: 'user-2', role: 'member', by: 'user-1' }),
+  );
+  await send('chat-1', includeInChat({ userId: 'user-2' }));
+  const content = `my name is ${marker}\n#title Visit ${marker}\n#assignee @${marker}`;
   await send('chat-1', postMessage({ messageId: 'm-1', authorId: 'user-1', content }));
   await eventually(async () => {
     const [message] = await messagesOf(platform);
     return message?.document !== null && message !== undefined;
   });
   await eventually(async () => {
-    const page = await Array.fromAsync(
-      platform.engines.store.readAll({ filter: { types: ['chat.tags-parsed.v1'] } }),
-    );
-    return page.length === 1;
+    const created = await documentOf(platform, chatProjection, 'chat-1');
+    return created?.title === `Visit ${marker}`;
   });
+  // The message, its tags, the title of the task and of the chat, the reply of the bot, the notification of the other user.
+  await eventually(async () => {
+    const types = ['chat.message-posted.v1', 'notification.created.v1'];
+    const events = await platform.engines.store.readAll({ filter: { types } }).toArray();
+    return events.filter(({ payload }) => JSON.stringify(payload).includes(marker)).length === 3;
+  });
+}
+
+async function documentOf<Document extends object>(
+  platform: Platform,
+  { readModel: model }: Projection<Document>,
+  id: string,
+): Promise<Document | undefined> {
+  const documents = platform.documents(model) as DocumentQueries<Document>;
+  return (await documents.get('core', id))?.document;
 }
 
 const messagesOf = (platform: Platform) =>
@@ -223,6 +231,15 @@ test('after forget, no file contains the data or the key of the person', async (
       assert.deepEqual([contact[0]?.document, user[0]?.document], [null, null]);
       await platform.waitFor(messageProjection, head);
       assert.equal((await messagesOf(platform))[0]?.document, null);
+      await Promise.all([
+        platform.waitFor(chatProjection, head),
+        platform.waitFor(taskProjection, head),
+      ]);
+      const chat = await documentOf(platform, chatProjection, 'chat-1');
+      const board = await documentOf(platform, taskProjection, 'chat-1');
+      assert.deepEqual([chat?.title, board?.title, board?.type], ['(erased)', '(erased)', 'task']);
+      const { state } = await platform.load(chatTask, { tenant: 'core', id: 'chat-1' });
+      assert.deepEqual([state.title, state.type], ['(erased)', 'task']);
       const bus = await platform.engines.bus();
       assert.deepEqual(await Array.fromAsync(bus.read('crm.contacts.added')), []);
       assert.deepEqual(await bus.deadLetters('mails'), []);

@@ -4,10 +4,20 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
+import {
+  binaryEvent,
+  KurrentDBClient,
+  persistentSubscriptionToStreamSettingsFromDefaults,
+  START,
+} from '@kurrent/kurrentdb-client';
 import { WebSocket } from 'ws';
 import type { EngineUrls } from '../../src/platform/index.ts';
 import { loadProtocol } from '../../src/server/kurrent/protocol/load-protocol.ts';
-import { batchRequest, batchResponse } from '../../src/server/kurrent/protocol/streams-messages.ts';
+import {
+  appendRequest,
+  batchRequest,
+  batchResponse,
+} from '../../src/server/kurrent/protocol/streams-messages.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { soakMinutes } from '../store/rig.ts';
 import type { BusOrder, BusUse, MemoryInput, MemoryServer, MemoryUse } from './memory-main.ts';
@@ -19,6 +29,9 @@ const counts = {
   sockets: isLong ? 400 : 300,
   calls: isLong ? 40 : 2,
   batchesPerCall: isLong ? 60 : 18,
+  openAppends: isLong ? 400 : 140,
+  groups: isLong ? 40 : 8,
+  groupEvents: isLong ? 40 : 10,
   pages: isLong ? 60 : 8,
   /** Messages of 0.9 MB. */
   messages: isLong ? 1_000 : 24,
@@ -32,7 +45,7 @@ const large = { text: `${'x'.repeat(1_000_000)}\u0394` };
 const stream = 'shop.order.v1-core-o1';
 
 export const memoryTitle =
-  'unread responses, open batches, large pages and messages stay within the memory of a small server';
+  'unread responses, open appends and batches, groups, large pages and messages stay within the memory of a small server';
 
 export async function checkMemory(engines: EngineUrls): Promise<void> {
   await using child = startChild(new URL('./memory-main.ts', import.meta.url), {
@@ -54,6 +67,12 @@ export async function checkMemory(engines: EngineUrls): Promise<void> {
 
   attack.use(await openBatches(server));
   await assertServing(server, child, 'open batches');
+
+  attack.use(await unacknowledged(server));
+  await assertServing(server, child, 'consumers of groups that do not acknowledge');
+
+  attack.use(await openAppends(server));
+  await assertServing(server, child, 'open appends');
 
   const pages = await Promise.all(Array.from({ length: counts.pages }, () => readPage(server)));
   assert.ok(pages.every((items) => items > 0));
@@ -160,6 +179,73 @@ async function openBatches({ kurrentPort }: MemoryServer): Promise<Disposable> {
       client.close();
     },
   };
+}
+
+/** Each call sends an event of almost 1 MB without the end of its requests. */
+async function openAppends({ kurrentPort }: MemoryServer): Promise<Disposable> {
+  const protocol = await loadProtocol();
+  const { encode } = protocol.codec(appendRequest);
+  const client = new grpc.Client(`127.0.0.1:${kurrentPort}`, grpc.credentials.createInsecure());
+  const { promise: rejected, resolve } = Promise.withResolvers<string>();
+  const calls: grpc.ClientWritableStream<object>[] = [];
+  for (let count = 0; count < counts.openAppends; count += 1) {
+    const call = client.makeClientStreamRequest(
+      '/event_store.client.streams.Streams/Append',
+      (value: Parameters<typeof encode>[0]) => encode(value),
+      (bytes: Buffer) => bytes,
+      (error) => resolve(error?.details ?? 'accepted'),
+    );
+    call.on('error', () => undefined);
+    calls.push(call);
+    call.write({ options: { streamIdentifier: { streamName: Buffer.from('a-1') }, any: {} } });
+    const isWritten = call.write({
+      proposedMessage: {
+        id: { string: crypto.randomUUID() },
+        metadata: { type: 'a', 'content-type': 'application/octet-stream' },
+        customMetadata: Buffer.alloc(0),
+        data: Buffer.alloc(1_000_000),
+      },
+    });
+    if (!isWritten) await Promise.race([once(call, 'drain'), rejected]);
+  }
+  // Not the time limit of idle calls, which has the same code.
+  assert.match(await rejected, /too many incomplete appends/);
+  return {
+    [Symbol.dispose]() {
+      for (const call of calls) call.cancel();
+      client.close();
+    },
+  };
+}
+
+/** Consumers of persistent subscriptions that get large events and acknowledge none. */
+async function unacknowledged({ kurrentPort }: MemoryServer): Promise<AsyncDisposable> {
+  const client = KurrentDBClient.connectionString`kurrentdb://127.0.0.1:${kurrentPort}?tls=false`;
+  const source = 'grouped-1';
+  for (let count = 0; count < counts.groupEvents; count += 1) {
+    const data = Buffer.alloc(1_000_000);
+    await client.appendToStream(source, binaryEvent({ type: 'a', data }));
+  }
+  const groups = Array.from({ length: counts.groups }, (_, at) => `readers-${at}`);
+  const settings = persistentSubscriptionToStreamSettingsFromDefaults({ startFrom: START });
+  for (const group of groups) {
+    await client.createPersistentSubscriptionToStream(source, group, settings);
+    const options = { bufferSize: 1_000 };
+    const reading = client.subscribeToPersistentSubscriptionToStream(source, group, options);
+    reading.on('error', () => undefined);
+    await once(reading, 'data');
+    reading.pause();
+  }
+  // 64 MiB of all groups, with 2.7 MB for each message, and one page of each group.
+  const most = 26 + 2 * groups.length;
+  for (let count = 0; count < 10; count += 1) {
+    const infos = await Promise.all(
+      groups.map((group) => client.getPersistentSubscriptionToStreamInfo(source, group)),
+    );
+    const held = infos.reduce((sum, { stats }) => sum + stats.totalInFlightMessages, 0);
+    assert.ok(held <= most, `the groups hold ${held} messages`);
+  }
+  return { [Symbol.asyncDispose]: () => client.dispose() };
 }
 
 /** Returns the number of events in the page. */

@@ -76,7 +76,7 @@ test('a gRPC reader without admin gets no secret, also not in the bytes that a c
   await client.dispose();
 });
 
-test('a server whose database file was removed is not ready', async () => {
+test('a server whose database file was removed is not ready, and acknowledges and returns nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-gone-'));
   await using platform = await createPlatform({
     engines: { store: `sqlite:${join(folder, 'events.db')}` },
@@ -87,7 +87,26 @@ test('a server whose database file was removed is not ready', async () => {
     const response = await fetch(`${api.url}/health/ready`);
     return [response.status, (await response.text()).includes('removed or replaced')];
   };
+  const { secret } = await platform.tokens.create({
+    name: 'all',
+    scopes: ['admin'],
+    tenant: 'core',
+  });
+  const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+  const events = `${api.url}/api/v1/streams/shop.order.v1-core-o1/events`;
+  const body = JSON.stringify({ events: [{ type: 'order.placed.v1', payload: {} }] });
+  const statuses = async (): Promise<readonly number[]> => {
+    const responses = [
+      await fetch(events, { method: 'POST', headers, body }),
+      await fetch(events, { headers }),
+      await fetch(`${api.url}/api/v1/events`, { headers }),
+    ];
+    await Promise.all(responses.map((response) => response.text()));
+    return responses.map(({ status }) => status);
+  };
   assert.deepEqual(await ready(), [200, false]);
+  assert.deepEqual(await statuses(), [201, 200, 200]);
   await rm(folder, { recursive: true, force: true });
   assert.deepEqual(await ready(), [503, true]);
+  assert.deepEqual(await statuses(), [503, 503, 503]);
 });

@@ -40,6 +40,10 @@ export const notificationDeleted = defineEvent(
   'notification.deleted.v1',
   z.object({ userId: streamId }),
 );
-export const createNotification = defineCommand('notification.create', notice);
+export const createNotification = defineCommand(
+  'notification.create',
+  // The author of a text in the message.
+  notice.extend({ by: streamId.optional() }),
+);
 export const readNotification = defineCommand('notification.read', z.object({ by: streamId }));
 export const deleteNotification = defineCommand('notification.delete', z.object({ by: streamId }));

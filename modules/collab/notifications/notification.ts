@@ -4,6 +4,7 @@ import { defineAggregate, CommandRejected } from 'millrace/aggregates';
 import { projection, readModel, type DocumentQueries, type Page } from 'millrace/projections';
 import type { NotificationDocument } from '../documents.ts';
 import { pageLimits, type PageRequest } from '../pages.ts';
+import { withoutText, writtenBy } from '../personal-text.ts';
 import { update, type Projected } from '../projected.ts';
 import {
   createNotification,
@@ -36,12 +37,18 @@ export const notification = defineAggregate({
     'notification.read.v1': (state): NotificationState => ({ ...state, status: 'read' }),
     'notification.deleted.v1': (state): NotificationState => ({ ...state, status: 'deleted' }),
   },
+  forgotten(state, event): NotificationState {
+    const { userId } = (withoutText(event) ?? state) as NotificationState;
+    return { status: 'unread', userId };
+  },
   decide: {
     // The id is derived from event and recipient, so an existing notification is a duplicate.
-    'notification.create': (notice, { status }, { nowMs }) =>
-      status === 'none'
-        ? notificationCreated({ ...notice, createdAt: new Date(nowMs).toISOString() })
-        : [],
+    'notification.create': ({ by, ...notice }, { status }, { tenant, nowMs }) => {
+      if (status !== 'none') return [];
+      const created = notificationCreated({ ...notice, createdAt: new Date(nowMs).toISOString() });
+      if (by === undefined) return created;
+      return writtenBy({ tenant, userId: by }, created, { message: notice.title });
+    },
     'notification.read': ({ by }, state, { id, nowMs }) => {
       assertOwn(state, by, id);
       if (state.status === 'read') return [];
@@ -74,19 +81,26 @@ export const notificationProjection = projection({
     },
   }),
   on: {
-    'notification.created.v1': (
-      _before,
-      { payload, aggregate }: Projected<typeof notificationCreated>,
-    ) => {
-      const { email: _mailed, ...notice } = payload;
-      return { ...notice, notificationId: aggregate.id, readAt: null };
-    },
+    'notification.created.v1': (_before, event: Projected<typeof notificationCreated>) =>
+      unread(event),
     'notification.read.v1': update<NotificationDocument, Projected<typeof notificationRead>>(
       (document, { payload: { readAt } }) => ({ ...document, readAt }),
     ),
     'notification.deleted.v1': (_before, _event: Projected<typeof notificationDeleted>) => null,
   },
+  onForgotten(_before, event) {
+    const payload = withoutText(event) as Projected<typeof notificationCreated>['payload'];
+    return unread({ ...event, payload });
+  },
 });
+
+function unread({
+  payload,
+  aggregate,
+}: Projected<typeof notificationCreated>): NotificationDocument {
+  const { email: _mailed, ...notice } = payload;
+  return { ...notice, notificationId: aggregate.id, readAt: null };
+}
 
 /** Notifications of a user, newest first, with the number of unread ones. */
 export async function notificationsOf(

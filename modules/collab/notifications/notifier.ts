@@ -20,6 +20,7 @@ import {
   typeChanged,
 } from '../tasks/task-events.ts';
 import { task } from '../tasks/task.ts';
+import { authorOf } from '../personal-text.ts';
 import { user } from '../user.ts';
 import { workspace, type WorkspaceState } from '../workspace.ts';
 import {
@@ -121,6 +122,7 @@ export function notifier({ load }: Pick<ModuleContext, 'load'>): Reactor {
           chatId,
           email:
             state.email !== undefined && (wants === 'all' || (wants === 'mentions' && isMentioned)),
+          ...authorOf(event, changedBy),
         });
         return { id: notificationIdOf(eventId, userId), command, user: event.user };
       }),

@@ -139,7 +139,7 @@ const judges: Judges = {
     if (newTitle.length > collabLimits.titleCharsMax) return rejected(tooLong);
     return accepted(
       `Title changed to ${newTitle}`,
-      newTitle === oldTitle ? undefined : titleChanged({ ...change, oldTitle, newTitle }),
+      newTitle === oldTitle ? undefined : titleChanged({ ...change, newTitle }),
     );
   },
 
@@ -187,9 +187,8 @@ function judgeType(
   }
   const change = { ...taskIds, changedBy: by, timestamp };
   if (state.type === taskType) {
-    const { title: oldTitle } = state;
-    const isSame = title === oldTitle;
-    return { change: isSame ? undefined : titleChanged({ ...change, oldTitle, newTitle: title }) };
+    const isSame = title === state.title;
+    return { change: isSame ? undefined : titleChanged({ ...change, newTitle: title }) };
   }
   const status = taskStatuses[taskType].find((each) => each === state.status) ?? first;
   const types = { oldType: state.type, newType: taskType };

@@ -58,7 +58,8 @@ export const dueChanged = defineEvent(
 );
 export const titleChanged = defineEvent(
   'task.title-changed.v1',
-  change.extend({ oldTitle: title, newTitle: title }),
+  // Events of earlier versions have the old title, which may be the text of another user.
+  change.extend({ oldTitle: title.optional(), newTitle: title }),
 );
 export const severityChanged = defineEvent(
   'task.severity-changed.v1',
@@ -73,7 +74,13 @@ export const watcherRemoved = defineEvent('task.watcher-removed.v1', watcher);
 /** The results of a message's tags, one line per tag. */
 export const tagsAnswered = defineEvent(
   'task.tags-answered.v1',
-  z.object({ messageId: streamId, chatId: streamId, lines: z.array(value).min(1) }),
+  z.object({
+    messageId: streamId,
+    chatId: streamId,
+    /** The author of the message; events of earlier versions do not have it. */
+    authorId: streamId.optional(),
+    lines: z.array(value).min(1),
+  }),
 );
 
 const origin = z.object({ workspaceId: streamId, isPublic: z.boolean() });

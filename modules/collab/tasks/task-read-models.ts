@@ -7,11 +7,13 @@ import {
   type DocumentQueries,
   type Found,
   type Page,
+  type ProjectedEvent,
 } from 'millrace/projections';
 import { inWorkspace, wordsOf } from '../chat-read-models.ts';
 import type { ChatDocument, TaskDocument } from '../documents.ts';
 import type { TaskType } from '../fields.ts';
 import { filteredPage, pageLimits, type PageRequest } from '../pages.ts';
+import { withoutText } from '../personal-text.ts';
 import { update, type Projected } from '../projected.ts';
 import { dueEndMs, dueMs } from './due-date.ts';
 import {
@@ -46,6 +48,50 @@ function change<Definition extends { parse(payload: unknown): unknown }>(
   }));
 }
 
+const taskChanges = {
+  'task.created.v1': (
+    _before: TaskDocument | null,
+    { payload }: Projected<typeof taskCreated>,
+  ): TaskDocument => {
+    const { timestamp, ...task } = payload;
+    return {
+      ...task,
+      assignee: null,
+      priority: null,
+      due: null,
+      severity: null,
+      watchers: [],
+      createdAt: timestamp,
+      updatedAt: timestamp,
+    };
+  },
+  'task.status-changed.v1': change<typeof statusChanged>(({ newStatus: status }) => ({ status })),
+  'task.assignee-changed.v1': change<typeof assigneeChanged>(({ newAssignee: assignee }) => ({
+    assignee,
+  })),
+  'task.priority-changed.v1': change<typeof priorityChanged>(({ newPriority: priority }) => ({
+    priority,
+  })),
+  'task.due-changed.v1': change<typeof dueChanged>(({ newDue: due }) => ({ due })),
+  'task.title-changed.v1': change<typeof titleChanged>(({ newTitle: title }) => ({ title })),
+  'task.severity-changed.v1': change<typeof severityChanged>(({ newSeverity: severity }) => ({
+    severity,
+  })),
+  // Only bugs have a severity.
+  'task.type-changed.v1': change<typeof typeChanged>(({ newType: type, title, status }) =>
+    type === 'bug' ? { type, title, status } : { type, title, status, severity: null },
+  ),
+  'task.watcher-added.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
+    (task, { payload: { userId } }) => ({ ...task, watchers: [...task.watchers, userId] }),
+  ),
+  'task.watcher-removed.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
+    (task, { payload: { userId } }) => ({
+      ...task,
+      watchers: task.watchers.filter((watcher) => watcher !== userId),
+    }),
+  ),
+};
+
 export const taskProjection = projection({
   name: 'sub:collab:task-projection:v1',
   readModel: readModel<TaskDocument>({
@@ -70,45 +116,16 @@ export const taskProjection = projection({
       },
     },
   }),
-  on: {
-    'task.created.v1': (_before, { payload }: Projected<typeof taskCreated>) => {
-      const { timestamp, ...task } = payload;
-      return {
-        ...task,
-        assignee: null,
-        priority: null,
-        due: null,
-        severity: null,
-        watchers: [],
-        createdAt: timestamp,
-        updatedAt: timestamp,
-      };
-    },
-    'task.status-changed.v1': change<typeof statusChanged>(({ newStatus: status }) => ({ status })),
-    'task.assignee-changed.v1': change<typeof assigneeChanged>(({ newAssignee: assignee }) => ({
-      assignee,
-    })),
-    'task.priority-changed.v1': change<typeof priorityChanged>(({ newPriority: priority }) => ({
-      priority,
-    })),
-    'task.due-changed.v1': change<typeof dueChanged>(({ newDue: due }) => ({ due })),
-    'task.title-changed.v1': change<typeof titleChanged>(({ newTitle: title }) => ({ title })),
-    'task.severity-changed.v1': change<typeof severityChanged>(({ newSeverity: severity }) => ({
-      severity,
-    })),
-    // Only bugs have a severity.
-    'task.type-changed.v1': change<typeof typeChanged>(({ newType: type, title, status }) =>
-      type === 'bug' ? { type, title, status } : { type, title, status, severity: null },
-    ),
-    'task.watcher-added.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
-      (task, { payload: { userId } }) => ({ ...task, watchers: [...task.watchers, userId] }),
-    ),
-    'task.watcher-removed.v1': update<TaskDocument, Projected<typeof watcherAdded>>(
-      (task, { payload: { userId } }) => ({
-        ...task,
-        watchers: task.watchers.filter((watcher) => watcher !== userId),
-      }),
-    ),
+  on: taskChanges,
+  onForgotten(before, event) {
+    const payload = withoutText(event);
+    if (payload === undefined) return before;
+    // The compiler cannot relate each payload to its handler through the table.
+    const apply = taskChanges[event.type as keyof typeof taskChanges] as (
+      task: TaskDocument | null,
+      change: ProjectedEvent,
+    ) => TaskDocument | null;
+    return apply(before, { ...event, payload });
   },
 });
 

@@ -3,6 +3,7 @@
 import { defineAggregate, CommandRejected, type EvolveMap } from 'millrace/aggregates';
 import type { EventOf } from 'millrace/contracts';
 import { collabLimits, own, type TagCommand } from '../fields.ts';
+import { erasedText, withoutText, writtenBy } from '../personal-text.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
 import {
   applyTags,
@@ -97,6 +98,10 @@ export const task = defineAggregate({
   // Version 2 added the times of watchers and of the assignee.
   snapshot: { codeVersion: 2 },
   evolve,
+  forgotten(state, event) {
+    const payload = withoutText(event);
+    return payload === undefined ? state : evolveAny(state, { type: event.type, payload });
+  },
   decide: {
     'task.create': ({ workspaceId, ...subject }, { type }, { id, nowMs }) => {
       if (type !== undefined) return [];
@@ -104,7 +109,8 @@ export const task = defineAggregate({
       const taskIds = { taskId: id, chatId: id, workspaceId };
       return taskCreated({ ...taskIds, ...subject, status, timestamp: at(nowMs) });
     },
-    'task.apply-tags': ({ messageId, tags, leftOut, users, ...judge }, state, { id, nowMs }) => {
+    'task.apply-tags': ({ messageId, tags, leftOut, users, ...judge }, state, context) => {
+      const { tenant, id, nowMs } = context;
       const byName = new Map(users.map(({ username, userId }) => [username, userId]));
       const { changes, lines } = judgeAll(tags, state, {
         ...judge,
@@ -115,8 +121,11 @@ export const task = defineAggregate({
       if (leftOut > 0) {
         lines.push(`❌ Only ${collabLimits.tagsMax} tags of a message count, ${leftOut} do not`);
       }
-      if (lines.length === 0) return changes;
-      return [...changes, tagsAnswered({ messageId, chatId: id, lines })];
+      const author = { tenant, userId: judge.by };
+      const sealed = changes.map((change) => sealTitle(author, change));
+      if (lines.length === 0) return sealed;
+      const answered = tagsAnswered({ messageId, chatId: id, authorId: judge.by, lines });
+      return [...sealed, writtenBy(author, answered, { lines: [erasedText] })];
     },
     'task.watch': ({ userId }, state, { id }) => {
       const taskIds = taskIdsOf(state, id);
@@ -130,6 +139,29 @@ export const task = defineAggregate({
     },
   },
 });
+
+function evolveAny(
+  state: TaskState,
+  { type, payload }: { readonly type: string; readonly payload: unknown },
+): TaskState {
+  // The compiler cannot relate each payload to its handler through the table.
+  const apply = evolve[type as keyof typeof evolve] as (
+    from: TaskState,
+    payload: unknown,
+  ) => TaskState;
+  return apply(state, payload);
+}
+
+/** A title comes from the text of a message, and is encrypted like it. */
+function sealTitle(author: Parameters<typeof writtenBy>[0], change: TaskChange): TaskChange {
+  if (change.type === titleChanged.type) {
+    return writtenBy(author, change, { newTitle: erasedText });
+  }
+  if (change.type === taskCreated.type || change.type === typeChanged.type) {
+    return writtenBy<TaskChange>(author, change, { title: erasedText });
+  }
+  return change;
+}
 
 /** Judges tags in order, each against the state after the tags before it. */
 function judgeAll(
@@ -145,8 +177,7 @@ function judgeAll(
     if (line !== undefined) lines.push(line);
     if (change === undefined) continue;
     changes.push(change);
-    const apply = evolve[change.type] as (from: TaskState, payload: unknown) => TaskState;
-    state = apply(state, change.payload);
+    state = evolveAny(state, change);
   }
   return { changes, lines };
 }

@@ -107,7 +107,7 @@ const mappers: ReadonlyMap<string, (event: RecordedEvent) => Draft> = new Map([
     ofTask(event, task, { priority: [task.oldPriority, task.newPriority] }),
   ),
   on(dueChanged, (task, event) => ofTask(event, task, { due: [task.oldDue, task.newDue] })),
-  on(titleChanged, (task, event) => ofTask(event, task, { title: [task.oldTitle, task.newTitle] })),
+  on(titleChanged, (task, event) => ofTask(event, task, { title: [undefined, task.newTitle] })),
   on(severityChanged, (task, event) =>
     ofTask(event, task, { severity: [task.oldSeverity, task.newSeverity] }),
   ),

@@ -294,3 +294,37 @@ test('an append is stored before the housekeeping of all roles that was started 
   // The thread may have taken one request before the append arrived.
   assert.ok(order.indexOf('append') <= 1, order.join(', '));
 });
+
+test('after its file was removed or replaced, a handle acknowledges and returns nothing', async () => {
+  for (const change of ['removed', 'replaced'] as const) {
+    const own = await mkdtemp(join(folder, 'gone-'));
+    const path = join(own, 'events.db');
+    await using db = await openSqlite(path);
+    await using tasks = createTasks(db.tasks, { types: [taskType('mail')] });
+    const stream = newStream();
+    await db.store.append(stream, [newEvent()]);
+    await db.bus.publish({ subject: 'a.b.c', payload: 1 });
+    const { id } = await tasks.enqueue({ type: 'mail', payload: 1 });
+    await rm(own, { recursive: true, force: true });
+    if (change === 'replaced') await (await openSqlite(path))[Symbol.asyncDispose]();
+    const personal = newEvent({ headers: { dataSubject: 'zelda' } });
+    const requests: Readonly<Record<string, () => Promise<unknown>>> = {
+      append: () => db.store.append(stream, [newEvent()]),
+      'append about a person': () => db.store.append(stream, [personal]),
+      forget: () => db.store.forget('zelda'),
+      readStream: () => db.store.readStream(stream).toArray(),
+      readAll: () => db.store.readAll().toArray(),
+      head: () => db.store.head(),
+      publish: () => db.bus.publish({ subject: 'a.b.c', payload: 2 }),
+      'read of the bus': () => Array.fromAsync(db.bus.read('a.b.c')),
+      enqueue: () => tasks.enqueue({ type: 'mail', payload: 2 }),
+      'read of a job': () => tasks.get(id),
+      outbox: () => db.outbox.counts(),
+      checkpoints: () =>
+        db.subscriptions.checkpoints.load({ subscription: 'sub:a:b:v1', shard: 0 }),
+    };
+    for (const [name, request] of Object.entries(requests)) {
+      await assert.rejects(request, /was removed or replaced/, `${name}, ${change}`);
+    }
+  }
+});

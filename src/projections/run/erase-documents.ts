@@ -1,8 +1,8 @@
 // Folds the documents of a stream again after personal data in it was erased.
 
-import { hasCode } from '../../foundation/error.ts';
 import { compileFilter, matchesRow } from '../../store/event-filter.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import { everyEventOf } from '../../store/follow-erasures.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import type { Projection } from '../projection.ts';
 import type { DocumentWrite, ReadModelStore } from '../read-model-store.ts';
@@ -46,13 +46,8 @@ export async function eraseDocuments<Document extends object>(
     }
   }
 
-  try {
-    for await (const page of store.readStream(stream).pages()) {
-      await fold(page.filter((event) => matchesRow(filter, event, event.tenant)));
-    }
-  } catch (error) {
-    // The documents of a deleted stream are found by no event of it.
-    if (!hasCode(error, 'STREAM_DELETED')) throw error;
+  for await (const page of everyEventOf(store, stream)) {
+    await fold(page.filter((event) => matchesRow(filter, event, event.tenant)));
   }
   const writes: DocumentWrite[] = [];
   for (const group of groups.values()) {

@@ -5,8 +5,10 @@ import type * as GrpcJs from '@grpc/grpc-js';
 import { aborted } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { whenAborted } from '../../foundation/async/when-aborted.ts';
+import { withinTime } from '../../foundation/async/within-time.ts';
 import type { Access } from '../../platform/modules/principal.ts';
 import { allowsScope, type TokenScope } from '../../platform/tokens/scopes.ts';
+import { exhausted } from './append-bytes.ts';
 import type { KurrentContext } from './context.ts';
 import type { KurrentIdentity } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
@@ -16,7 +18,7 @@ import {
   accessDenied,
   encodeStatus,
   notAuthenticated,
-  RpcError,
+  type RpcError,
   status,
   toStatus,
   trailerText,
@@ -68,7 +70,7 @@ export type CallKit = ReturnType<typeof createCallKit>;
 
 /** Makes methods from the tables of their messages and an async function. */
 export function createCallKit(
-  context: Pick<KurrentContext, 'limits' | 'access' | 'protocol' | 'observer'>,
+  context: Pick<KurrentContext, 'limits' | 'access' | 'clock' | 'protocol' | 'observer'>,
 ) {
   let running = 0;
   let waiting: (() => void)[] = [];
@@ -170,7 +172,7 @@ export function createCallKit(
         void run(
           call,
           access,
-          (info) => work(untilAborted(call as AsyncIterable<Wire<Q>>, info), info),
+          (info) => work(untilIdle(call as AsyncIterable<Wire<Q>>, info, context), info),
           (result) => callback(null, result),
           (error) => callback(error),
         );
@@ -250,22 +252,21 @@ function rejectAborted(signal: AbortSignal): void {
 }
 
 /** Stops waiting for requests when the credentials end. */
-async function* untilAborted<Q>(
+async function* untilIdle<Q>(
   requests: AsyncIterable<Q>,
-  { identity, signal }: Pick<CallInfo, 'identity' | 'signal'>,
+  { signal }: Pick<CallInfo, 'signal'>,
+  { clock, limits: { openAppendIdleMsMax: ms } }: Pick<KurrentContext, 'clock' | 'limits'>,
 ): AsyncGenerator<Q, void, undefined> {
-  // A cancelled call ends the iteration by itself.
-  if (identity.ended === undefined) {
-    yield* requests;
-    return;
-  }
+  const late = (): never => {
+    throw exhausted(`no message of the call within ${ms} ms`);
+  };
   using stop = whenAborted(signal);
   const over = stop.aborted.then(() => Promise.reject(aborted(signal)));
   over.catch(() => undefined);
   const iterator = requests[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), over]);
+      const next = await withinTime(Promise.race([iterator.next(), over]), { ms, late, clock });
       if (next.done === true) return;
       yield next.value;
     }
@@ -276,9 +277,7 @@ async function* untilAborted<Q>(
 }
 
 function tooManyCalls(): RpcError {
-  return new RpcError('the server has reached its maximum of calls', {
-    status: status.resourceExhausted,
-  });
+  return exhausted('the server has reached its maximum of calls');
 }
 
 function sender<R>(

@@ -8,9 +8,9 @@ import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
 import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { Access } from './access.ts';
+import type { AppendBytes } from './append-bytes.ts';
 import type { KurrentIdentity, KurrentLimits, KurrentServerOptions } from './kurrent-server.ts';
 import type { Protocol } from './protocol/load-protocol.ts';
-import type { OpenBatchBytes } from './streams/batch-collector.ts';
 import { RpcError, status } from './rpc-error.ts';
 
 export interface KurrentContext {
@@ -25,7 +25,9 @@ export interface KurrentContext {
   readonly accept: AcceptEvent | undefined;
   readonly hider: SecretHider | undefined;
   readonly subscriptions: SubscriptionSlots;
-  readonly openBatchBytes: OpenBatchBytes;
+  readonly appendBytes: AppendBytes;
+  /** The size of the messages that all groups hold. */
+  readonly groupBytes: { used: number };
   readonly observer: Observer;
   readonly clock: Clock;
   /** Fires when the server stops. */

@@ -92,12 +92,16 @@ export interface KurrentLimits {
   readonly openBatchesMax: number;
   /** The size of the incomplete batches per BatchAppend call. */
   readonly openBatchBytesPerCallMax: number;
-  /** The size of the incomplete batches of all calls. */
-  readonly openBatchBytesMax: number;
-  /** An incomplete batch that gets no chunk for this long is rejected. */
-  readonly openBatchIdleMsMax: number;
+  /** The size of the incomplete appends and batches of all calls. */
+  readonly openAppendBytesMax: number;
+  /** The size of the running appends of all calls; calls with several appends stop reading at half of it. */
+  readonly runningAppendBytesMax: number;
+  /** An incomplete append or batch that gets no message for this long is rejected. */
+  readonly openAppendIdleMsMax: number;
   /** Maximum number of persistent subscription groups. */
   readonly groupsMax: number;
+  /** The size of the messages that all groups hold; at this size, each group reads only while it holds none. */
+  readonly groupBytesMax: number;
   /** The time until another server takes over the groups of a killed one. */
   readonly groupLeaseMs: number;
   readonly keepaliveIntervalMs: number;
@@ -126,9 +130,11 @@ export const kurrentLimits: KurrentLimits = {
   appendBytesInFlightMax: 16 * 1_048_576,
   openBatchesMax: 64,
   openBatchBytesPerCallMax: 16 * 1_048_576,
-  openBatchBytesMax: 64 * 1_048_576,
-  openBatchIdleMsMax: 30_000,
+  openAppendBytesMax: 64 * 1_048_576,
+  runningAppendBytesMax: 128 * 1_048_576,
+  openAppendIdleMsMax: 30_000,
   groupsMax: 1_000,
+  groupBytesMax: 64 * 1_048_576,
   groupLeaseMs: 6_000,
   keepaliveIntervalMs: 10_000,
   keepaliveTimeoutMs: 10_000,

@@ -19,10 +19,13 @@ import {
   readRequest,
   readResponse,
 } from './protocol/streams-messages.ts';
+import { sessionRequest, sessionResponse } from './protocol/streams-v2-messages.ts';
 
 const streams = 'event_store.client.streams';
+const sessions = 'kurrentdb.protocol.v2.streams.StreamsService';
 const messages: Readonly<Record<string, readonly [request: Fields, response: Fields]>> = {
   Append: [appendRequest, appendResponse],
+  AppendSession: [sessionRequest, sessionResponse],
   BatchAppend: [batchRequest, batchResponse],
   Read: [readRequest, readResponse],
 };
@@ -49,7 +52,8 @@ async function serve(t: TestContext, options?: Parameters<typeof serveRaw>[1]): 
     port,
     duplex(method) {
       const { encode, decode } = codecs(method);
-      return client.makeBidiStreamRequest(`/${streams}.Streams/${method}`, encode, decode);
+      const service = method === 'AppendSession' ? sessions : `${streams}.Streams`;
+      return client.makeBidiStreamRequest(`/${service}/${method}`, encode, decode);
     },
     serverStream(method, request) {
       const { encode, decode } = codecs(method);
@@ -121,7 +125,7 @@ test('the number of incomplete batches is limited', async (t) => {
 });
 
 test('the size of incomplete batches is limited for all calls together, and free after a call', async (t) => {
-  const raw = await serve(t, { limits: { openBatchBytesMax: 10_000 } });
+  const raw = await serve(t, { limits: { openAppendBytesMax: 10_000 } });
   const open = (bytes: number) => {
     const call = raw.duplex('BatchAppend');
     const correlationId = { string: crypto.randomUUID() };
@@ -150,14 +154,94 @@ test('the size of incomplete batches is limited for all calls together, and free
   });
 });
 
+test('the size of incomplete appends is limited for all calls and kinds together, and free after a call', async (t) => {
+  const raw = await serve(t, { limits: { openAppendBytesMax: 100_000 } });
+  /** Sends an event without the end of the requests. */
+  const open = {
+    Append(bytes: number) {
+      const call = raw.duplex('Append');
+      call.write({ options });
+      call.write({ proposedMessage: proposed(bytes) });
+      return call;
+    },
+    BatchAppend(bytes: number) {
+      const call = raw.duplex('BatchAppend');
+      const correlationId = { string: crypto.randomUUID() };
+      call.write({ correlationId, options, proposedMessages: [proposed(bytes)] });
+      return call;
+    },
+    AppendSession(bytes: number) {
+      const call = raw.duplex('AppendSession');
+      const record = {
+        recordId: crypto.randomUUID(),
+        schema: { name: 'a' },
+        data: Buffer.alloc(bytes),
+      };
+      call.write({ stream: 'a-2', records: [record] });
+      return call;
+    },
+  } as const;
+  for (const kinds of [
+    ['BatchAppend', 'Append'],
+    ['Append', 'AppendSession'],
+    ['AppendSession', 'BatchAppend'],
+  ] as const) {
+    const calls = kinds.map((kind) => open[kind](60_000));
+    const { promise, resolve } = Promise.withResolvers<{ code: number; message: string }>();
+    const ended = calls.map((call) => {
+      call.on('error', resolve);
+      // A rejected batch is a reply, and its call continues.
+      call.on('data', ({ error }) => resolve(error as { code: number; message: string }));
+      return once(call, 'error');
+    });
+    const rejected = await promise;
+    assert.equal(
+      rejected.code,
+      grpc.status.RESOURCE_EXHAUSTED,
+      `${kinds.join()}: ${rejected.message}`,
+    );
+    assert.match(rejected.message, /on this server/);
+    // Small and complete appends are possible meanwhile.
+    const small = raw.duplex('Append');
+    small.write({ options });
+    small.write({ proposedMessage: proposed(10_000) });
+    small.end();
+    const [appended] = (await once(small, 'data')) as [object];
+    assert.ok('success' in appended);
+    for (const call of calls) call.cancel();
+    await Promise.all(ended);
+    await eventually('the memory of the cancelled calls is free', async () => {
+      const call = raw.duplex('Append');
+      call.write({ options });
+      call.write({ proposedMessage: proposed(90_000) });
+      call.end();
+      const [reply] = (await Promise.race([once(call, 'data'), once(call, 'error')])) as [object];
+      return 'success' in reply;
+    });
+  }
+});
+
+test('an open append that gets no message for too long is rejected', async (t) => {
+  const raw = await serve(t, { limits: { openAppendIdleMsMax: 1 } });
+  const call = raw.duplex('Append');
+  let rejected: grpc.ServiceError | undefined;
+  call.on('error', (error: grpc.ServiceError) => (rejected = error));
+  call.write({ options });
+  await eventually('the call is rejected', () => rejected !== undefined);
+  assert.equal(rejected?.code, grpc.status.RESOURCE_EXHAUSTED);
+  assert.match(rejected.details, /within 1 ms/);
+});
+
 test('an incomplete batch that gets no chunk for too long is rejected', async (t) => {
-  const raw = await serve(t, { limits: { openBatchIdleMsMax: 1 } });
+  const raw = await serve(t, { limits: { openAppendIdleMsMax: 1 } });
   const call = raw.duplex('BatchAppend');
+  const replies: Record<string, unknown>[] = [];
+  call.on('data', (reply: Record<string, unknown>) => replies.push(reply));
   call.write({ correlationId: { string: id }, options, proposedMessages: [proposed(1)] });
-  const [reply] = (await once(call, 'data')) as [{ error?: { code: number } }];
-  assert.equal(reply.error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  await eventually('the batch is rejected', () => replies.length > 0);
+  const [{ error }] = replies as [{ error?: { code: number } }];
+  assert.equal(error?.code, grpc.status.RESOURCE_EXHAUSTED);
   call.end();
-  call.resume();
   await once(call, 'end');
 });
 

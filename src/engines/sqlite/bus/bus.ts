@@ -26,7 +26,7 @@ import type { BusTrim, TrimStep } from './trim.ts';
 import type { BusStart } from './writer.ts';
 
 export function sqliteBusEngine(
-  file: Pick<SqliteFile, 'busyTimeoutMs' | 'path' | 'writer'>,
+  file: Pick<SqliteFile, 'busyTimeoutMs' | 'checkFile' | 'path' | 'writer'>,
   { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): BusEngine {
   const tail = createBusTail();

@@ -19,7 +19,7 @@ export interface SqliteClient extends AsyncDisposable {
 }
 
 export function createSqliteClient(
-  { path, writer }: Pick<SqliteFile, 'path' | 'writer'>,
+  { path, writer, checkFile }: Pick<SqliteFile, 'checkFile' | 'path' | 'writer'>,
   options: {
     readonly prefix: 'BUS' | 'TASKS';
     /** The connection that reads; closing the client closes it. */
@@ -31,6 +31,13 @@ export function createSqliteClient(
   const { prefix, reader, onCommit } = options;
   const watch = watchCommits({ path, reader, onCommit });
   let isClosed = false;
+  const checkRenamed = (): void => {
+    try {
+      checkFile();
+    } catch (error) {
+      throw renameError(error, prefix);
+    }
+  };
   return {
     get isClosed() {
       return isClosed;
@@ -44,6 +51,7 @@ export function createSqliteClient(
     },
     read(work) {
       if (isClosed) throw closedError(prefix);
+      checkRenamed();
       try {
         return work();
       } catch (error) {

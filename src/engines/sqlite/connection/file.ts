@@ -6,6 +6,7 @@ import { openReader, type SqliteReader } from '../store/reader.ts';
 import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
 import { sqliteDatabase, type SqliteDatabase, type SqliteReading } from './database.ts';
 import { describeFailure, sqliteError } from './error.ts';
+import { createFileCheck } from './file-identity.ts';
 import { preparePrivateFile } from './private-file.ts';
 import { pathOf } from './path.ts';
 
@@ -20,6 +21,8 @@ export interface SqliteFile extends AsyncDisposable {
   readonly reader: SqliteReader;
   /** Reads on the calling thread; a read sees every commit that was acknowledged before it. */
   readonly reading: SqliteReading;
+  /** Throws if the file was removed or replaced. */
+  readonly checkFile: () => void;
   /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
   readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
 }
@@ -35,6 +38,7 @@ export async function openSqliteFile(
   const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
   let isClosed = false;
   const reader = await tryOpenReader();
+  const checkFile = createFileCheck(path);
 
   async function tryOpenReader(): Promise<SqliteReader> {
     try {
@@ -53,6 +57,7 @@ export async function openSqliteFile(
 
   async function reading<T>(read: (reader: SqliteReader) => T): Promise<Awaited<T>> {
     if (isClosed) throw new MillraceError('STORE_CLOSED', 'the event store was closed');
+    checkFile();
     try {
       return await read(reader);
     } catch (error) {
@@ -66,6 +71,7 @@ export async function openSqliteFile(
     writer,
     reader,
     reading,
+    checkFile,
     database: sqliteDatabase(writer, reading),
     onAppended(next) {
       listener = next;

@@ -18,7 +18,7 @@ import { openTaskReader } from './reader.ts';
 import type { TaskMessage } from './writer.ts';
 
 export function sqliteTaskEngine(
-  file: Pick<SqliteFile, 'busyTimeoutMs' | 'path' | 'writer'>,
+  file: Pick<SqliteFile, 'busyTimeoutMs' | 'checkFile' | 'path' | 'writer'>,
   { clock = systemClock, root }: Pick<TasksOptions, 'clock' | 'root'> = {},
 ): TaskEngine {
   const { path, busyTimeoutMs } = file;

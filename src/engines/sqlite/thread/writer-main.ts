@@ -11,6 +11,7 @@ import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { SqlExpectationFailed } from '../../../store/sql-database.ts';
 import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
+import { createFileCheck } from '../connection/file-identity.ts';
 import { configureSqlite, eraseFromDisk, migrateSqlite } from '../connection/schema.ts';
 import { createDocuments } from '../read-models/documents.ts';
 import { createAppender } from '../store/appender.ts';
@@ -112,6 +113,7 @@ function serve(
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const log = createLogSync(database, path);
+  const checkFile = createFileCheck(path);
   const handlers: Handlers<WriterOperations> = {
     ...bus,
     ...tasks.handlers,
@@ -152,7 +154,7 @@ function serve(
   /** Requests for the file of keys are committed separately. */
   function serveGroup(work: readonly Work[]): void {
     const separate = work.filter(isSeparate);
-    if (separate.length > 0) post(runSeparately(separate));
+    if (separate.length > 0) post(ifPresent(separate, runSeparately(separate)));
     const onEvents = separate.length > 0 ? work.filter((each) => !isSeparate(each)) : work;
     if (onEvents.length > 0) commitAndReply(onEvents);
   }
@@ -160,17 +162,27 @@ function serve(
   function commitAndReply(work: readonly Work[]): void {
     if (!work.every(isRelaxed)) {
       log.setLevel('full');
-      post(runGroup(work));
+      post(ifPresent(work, runGroup(work)));
       return;
     }
     log.setLevel('normal');
-    const result = runGroup(work);
+    const result = ifPresent(work, runGroup(work));
     post({ kind: 'committed', replies: result.replies });
     try {
       log.sync();
       post(result);
     } catch (error) {
       post(failAll(work, error));
+    }
+  }
+
+  /** What was written to a removed file must not be acknowledged. */
+  function ifPresent(work: readonly Work[], replies: Replies): Replies {
+    try {
+      checkFile();
+      return replies;
+    } catch (error) {
+      return failAll(work, error);
     }
   }
 

@@ -48,7 +48,7 @@ export async function startGroup(
   key: GroupKey,
   settings: GroupSettings,
 ): Promise<Group> {
-  const { clock, observer } = context;
+  const { clock, observer, groupBytes, limits } = context;
   const feed = createGroupFeed(context, key.source, settings);
   const checkpointed = await records.checkpoint(key);
   const after = checkpointed ?? settings.after;
@@ -58,6 +58,8 @@ export async function startGroup(
   let pumping: Promise<void> | undefined;
   let roomFreed: (() => void) | undefined;
   let replayedUpTo = -1;
+  /** The part of this group in the bytes of all groups. */
+  let counted = 0;
   let readUpTo = after;
   let stored = after;
   /** Writes run one at a time. */
@@ -135,7 +137,14 @@ export async function startGroup(
   /** Also messages in flight count: a consumer that acknowledges nothing must not fill the memory. */
   const isFull = (): boolean => {
     const { waiting, bytes } = core.stats();
-    return waiting >= settings.historyBufferSize || bytes >= bufferBytesMax;
+    count(bytes);
+    // Acknowledgements of this group make it read on, so a group without messages always reads.
+    const isHigh = bytes > 0 && groupBytes.used >= limits.groupBytesMax;
+    return waiting >= settings.historyBufferSize || bytes >= bufferBytesMax || isHigh;
+  };
+  const count = (bytes: number): void => {
+    groupBytes.used += bytes - counted;
+    counted = bytes;
   };
 
   const pump = async (): Promise<void> => {
@@ -192,6 +201,7 @@ export async function startGroup(
     dropConsumers(reason);
     await pumping;
     await writes;
+    count(0);
   };
 
   return {

@@ -18,7 +18,12 @@ import {
 } from '@kurrent/kurrentdb-client';
 import { openMemory } from '../../../engines/memory/index.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { kurrentStoreOptions, startKurrentServer, type KurrentServer } from '../index.ts';
+import {
+  kurrentStoreOptions,
+  startKurrentServer,
+  type KurrentLimits,
+  type KurrentServer,
+} from '../index.ts';
 
 interface Bench {
   readonly store: EventStore;
@@ -27,9 +32,13 @@ interface Bench {
   restart(): Promise<Bench>;
 }
 
-async function serve(t: TestContext, store?: EventStore): Promise<Bench> {
+async function serve(
+  t: TestContext,
+  store?: EventStore,
+  limits: Partial<KurrentLimits> = {},
+): Promise<Bench> {
   const backing = store ?? openMemory(kurrentStoreOptions).store;
-  const server = await startKurrentServer(backing, { port: 0 });
+  const server = await startKurrentServer(backing, { port: 0, limits });
   const client = KurrentDBClient.connectionString`${server.url}&discoveryInterval=1`;
   const stop = async (): Promise<void> => {
     await client.dispose();
@@ -314,4 +323,31 @@ test('a group with a consumer that acknowledges nothing holds a limited number o
   assert.ok(stats.totalInFlightMessages <= 13, `${stats.totalInFlightMessages} messages`);
   for (const event of unacked) await reading.ack(event);
   assert.deepEqual(indexes(await take(reading, 14)).at(-1), 23);
+});
+
+test('the size of the messages of all groups is limited, and each group can still deliver', async (t) => {
+  const { client } = await serve(t, undefined, { groupBytesMax: 3_000_000 });
+  const text = 'x'.repeat(800_000);
+  for (let index = 0; index < 6; index += 1) {
+    await client.appendToStream('orders-1', jsonEvent({ type: 'counted', data: { index, text } }));
+  }
+  const follow = async (group: string): Promise<PersistentSubscriptionToStream> => {
+    const started = settings({ startFrom: START });
+    await client.createPersistentSubscriptionToStream('orders-1', group, started);
+    return client.subscribeToPersistentSubscriptionToStream('orders-1', group, { bufferSize: 100 });
+  };
+  const inFlight = async (group: string): Promise<number> =>
+    (await client.getPersistentSubscriptionToStreamInfo('orders-1', group)).stats
+      .totalInFlightMessages;
+  const first = await follow('a');
+  await take(first, 2, async () => undefined);
+  const second = await follow('b');
+  const held = await take(second, 2, async () => undefined);
+  for (let count = 0; count < 20; count += 1) {
+    const counts = [await inFlight('a'), await inFlight('b')];
+    // One page of each group; without the limit, all six.
+    assert.deepEqual(counts, [2, 2]);
+  }
+  for (const event of held) await second.ack(event);
+  assert.deepEqual(indexes(await take(second, 4)), [2, 3, 4, 5]);
 });

@@ -4,6 +4,7 @@ import { hasCode } from '../../../foundation/error.ts';
 import type { AppendResult, StreamAppend } from '../../../store/event-store.ts';
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
 import { toSequence } from '../../../store/position.ts';
+import { countAppend } from '../append-bytes.ts';
 import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { bytesOf, type ForeignEvent } from '../events/from-wire.ts';
@@ -40,7 +41,7 @@ export async function appendSession(
   info: CallInfo,
 ): Promise<WireSessionResponse> {
   const parts = new Map<string, Part>();
-  const sizes = createSizes(context.limits);
+  using sizes = createSizes(context);
   for await (const { stream, records, expectedRevision } of requests) {
     if (parts.has(stream)) throw alreadyInSession(stream);
     const events = records.map((record) => sizes.take(stream, record));
@@ -48,6 +49,7 @@ export async function appendSession(
     parts.set(stream, { stream, expected: expectedState(expectedRevision), events });
   }
   if (parts.size === 0) throw emptySession();
+  sizes.run();
   const results = await commit(context, [...parts.values()], info);
   const output = results.map(({ stream, revision, position }) => ({
     stream,
@@ -63,7 +65,7 @@ export async function appendRecords(
   info: CallInfo,
 ): Promise<WireRecordsResponse> {
   if (records.length === 0) throw badRequest('the append has no records');
-  const sizes = createSizes(context.limits);
+  using sizes = createSizes(context);
   const expectations = checks.flatMap(({ streamState }, checkIndex) => {
     if (streamState === undefined) return [];
     const expected = expectedState(streamState.expectedState);
@@ -88,6 +90,7 @@ export async function appendRecords(
     }
     part.events.push(sizes.take(stream, record));
   }
+  sizes.run();
   try {
     const results = await commit(context, parts, info);
     const revisions = new Map(results.map(({ stream, revision }) => [stream, revision]));
@@ -157,11 +160,17 @@ function asViolation(error: unknown, expectations: readonly Omit<Violation, 'act
   return inconsistent(violated.map((each) => ({ ...each, actual: Number(actual) })));
 }
 
-function createSizes({ appendBytesMax }: { readonly appendBytesMax: number }): {
+function createSizes(context: KurrentContext): Disposable & {
   take(stream: string, record: WireRecord): ForeignEvent;
+  /** All records are complete. */
+  run(): void;
 } {
+  const { appendBytesMax } = context.limits;
+  const counted = countAppend(context);
   let total = 0;
   return {
+    run: () => counted.run(),
+    [Symbol.dispose]: () => counted[Symbol.dispose](),
     take(stream, record) {
       if (stream === '') throw badRequest('a record needs a stream');
       const event = readRecord(record);
@@ -171,6 +180,7 @@ function createSizes({ appendBytesMax }: { readonly appendBytesMax: number }): {
       }
       total += size;
       if (total > appendBytesMax) throw transactionTooLarge(total, appendBytesMax);
+      counted.take(size);
       return event;
     },
   };

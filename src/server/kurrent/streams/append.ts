@@ -1,6 +1,7 @@
 // Streams/Append: a request with options, one request per event, then one response.
 
 import { hasCode } from '../../../foundation/error.ts';
+import { countAppend } from '../append-bytes.ts';
 import type { CallInfo } from '../calls.ts';
 import type { KurrentContext } from '../context.ts';
 import { bytesOf, readProposed, type ForeignEvent } from '../events/from-wire.ts';
@@ -25,6 +26,7 @@ export async function append(
   let target: { stream: string; expected: ReturnType<typeof expectedOf> } | undefined;
   const events: ForeignEvent[] = [];
   let bytes = 0;
+  using counted = countAppend(context);
   for await (const { options, proposedMessage } of requests) {
     if (options !== undefined) {
       const stream = streamNameOf(options.streamIdentifier);
@@ -34,10 +36,12 @@ export async function append(
       const event = readProposed(proposedMessage);
       bytes += bytesOf(event);
       if (bytes > appendBytesMax) throw appendTooLarge(appendBytesMax);
+      counted.take(bytesOf(event));
       events.push(event);
     }
   }
   if (target === undefined) throw badRequest('the append has no options');
+  counted.run();
   try {
     return { success: toSuccess(await appendForeign(context, { ...target, identity, events })) };
   } catch (error) {

@@ -15,6 +15,7 @@ import {
   type WireBatchResponse,
 } from '../protocol/streams-messages.ts';
 import { RpcError, shuttingDown, status, toStatus, type StatusDetails } from '../rpc-error.ts';
+import { countAppend, areManyRunning } from '../append-bytes.ts';
 import { appendForeign } from './append-events.ts';
 import { toSuccess } from './append.ts';
 import { createBatchCollector, type Batch, type Collected } from './batch-collector.ts';
@@ -31,7 +32,7 @@ export async function batchAppend(
   { identity }: CallInfo,
 ): Promise<void> {
   const { limits, clock, protocol } = context;
-  const collector = createBatchCollector(limits, context.openBatchBytes);
+  const collector = createBatchCollector(limits, context.appendBytes);
   const left = new AbortController();
   let isExpiring = false;
   let inFlight = 0;
@@ -46,7 +47,10 @@ export async function batchAppend(
     full.then(resumeIfRoom, () => undefined);
   };
   const hasRoom = (): boolean =>
-    inFlight < limits.appendsInFlightMax && bytesInFlight < limits.appendBytesInFlightMax;
+    inFlight < limits.appendsInFlightMax &&
+    bytesInFlight < limits.appendBytesInFlightMax &&
+    // Only an append of this call makes it read on, so a call without one never stops reading.
+    (inFlight === 0 || !areManyRunning(context));
   const resumeIfRoom = (): void => {
     if (drained === undefined && hasRoom()) requests.resume();
   };
@@ -70,7 +74,9 @@ export async function batchAppend(
     };
     const timer =
       deadlineMs === undefined ? undefined : atDeadline(deadlineMs - clock.now(), giveUp);
+    const counted = countAppend(context);
     try {
+      counted.run(bytes);
       await context.access.check(identity, stream, 'append');
       const appended = await appendForeign(context, { stream, expected, events, identity });
       if (!hasReplied) reply(request, { success: toSuccess(appended) });
@@ -79,6 +85,7 @@ export async function batchAppend(
     } finally {
       hasReplied = true;
       clearTimeout(timer);
+      counted[Symbol.dispose]();
       inFlight -= 1;
       bytesInFlight -= bytes;
       resumeIfRoom();
@@ -102,7 +109,7 @@ export async function batchAppend(
     isExpiring = true;
     try {
       while (collector.size > 0) {
-        await clock.sleep(limits.openBatchIdleMsMax, left.signal);
+        await clock.sleep(limits.openAppendIdleMsMax, left.signal);
         for (const rejected of collector.expire(clock.now())) onCollected(rejected);
       }
     } catch (error) {

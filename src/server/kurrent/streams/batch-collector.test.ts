@@ -33,10 +33,10 @@ const limits = {
   appendBytesMax: 100,
   openBatchesMax: 2,
   openBatchBytesPerCallMax: 1_000,
-  openBatchBytesMax: 1_000,
-  openBatchIdleMsMax: 30_000,
+  openAppendBytesMax: 1_000,
+  openAppendIdleMsMax: 30_000,
 };
-const collectorOf = (more: Partial<typeof limits> = {}, ofAllCalls = { used: 0 }) =>
+const collectorOf = (more: Partial<typeof limits> = {}, ofAllCalls = { open: 0, running: 0 }) =>
   createBatchCollector({ ...limits, ...more }, ofAllCalls);
 
 test('chunks of several batches interleave, and each batch is complete with its last chunk', () => {
@@ -105,8 +105,8 @@ test('a deadline is a time or a duration', () => {
 });
 
 test('incomplete batches are limited in bytes per call and for all calls', () => {
-  const used = { used: 0 };
-  const bounds = { openBatchBytesPerCallMax: 60, openBatchBytesMax: 100, openBatchesMax: 9 };
+  const used = { open: 0, running: 0 };
+  const bounds = { openBatchBytesPerCallMax: 60, openAppendBytesMax: 100, openBatchesMax: 9 };
   const first = collectorOf(bounds, used);
   const second = collectorOf(bounds, used);
   const size = (last: number): Partial<WireBatchRequest> & { bytes: number } => ({
@@ -119,15 +119,15 @@ test('incomplete batches are limited in bytes per call and for all calls', () =>
   assert.equal(rejected.error.parts.status, status.resourceExhausted);
   assert.equal(second.add(chunk(3, size(40)), 0).kind, 'open');
   assert.equal(second.add(chunk(4, size(30)), 0).kind, 'rejected');
-  const { used: before } = used;
+  const { open: before } = used;
   assert.equal(first.add(chunk(1, { isFinal: true }), 0).kind, 'complete');
-  assert.ok(used.used < before - 50, 'a complete batch is not counted');
+  assert.ok(used.open < before - 50, 'a complete batch is not counted');
   second.clear();
-  assert.equal(used.used, 0);
+  assert.equal(used.open, 0);
 });
 
 test('a batch that gets no chunk for too long is rejected, and its memory is free', () => {
-  const used = { used: 0 };
+  const used = { open: 0, running: 0 };
   const collector = collectorOf({}, used);
   collector.add(chunk(1, { options }), 0);
   collector.add(chunk(2, { options }), 0);
@@ -139,5 +139,5 @@ test('a batch that gets no chunk for too long is rejected, and its memory is fre
   );
   assert.equal(collector.size, 1);
   assert.deepEqual(collector.expire(50_000).length, 1);
-  assert.deepEqual([collector.size, used.used], [0, 0]);
+  assert.deepEqual([collector.size, used.open], [0, 0]);
 });

@@ -2,12 +2,13 @@
 // receive no chunks. Pure.
 
 import type { ExpectedRevision } from '../../../store/expected-revision.ts';
+import { checkOpenBytes, exhausted, type AppendBytes } from '../append-bytes.ts';
 import type { KurrentLimits } from '../kurrent-server.ts';
 import { bytesOf, detached, readProposed, type ForeignEvent } from '../events/from-wire.ts';
 import { toCount } from '../protocol/wire-number.ts';
 import type { WireTime } from '../protocol/shared-messages.ts';
 import type { WireBatchRequest } from '../protocol/streams-messages.ts';
-import { badRequest, RpcError, status } from '../rpc-error.ts';
+import { badRequest } from '../rpc-error.ts';
 import { uuidText } from '../uuid.ts';
 import { appendTooLarge } from './append.ts';
 import { expectedOf } from './expected.ts';
@@ -32,11 +33,6 @@ interface RejectedBatch {
 export type Collected =
   /** Incomplete, or rejected before. */
   { readonly kind: 'open' } | { readonly kind: 'complete'; readonly batch: Batch } | RejectedBatch;
-
-/** The size of the incomplete batches of all calls. */
-export interface OpenBatchBytes {
-  used: number;
-}
 
 export interface BatchCollector {
   add(request: WireBatchRequest, nowMs: number): Collected;
@@ -64,19 +60,19 @@ export function createBatchCollector(
   limits: Pick<
     KurrentLimits,
     | 'appendBytesMax'
-    | 'openBatchBytesMax'
+    | 'openAppendBytesMax'
+    | 'openAppendIdleMsMax'
     | 'openBatchBytesPerCallMax'
     | 'openBatchesMax'
-    | 'openBatchIdleMsMax'
   >,
-  ofAllCalls: OpenBatchBytes,
+  ofAllCalls: AppendBytes,
 ): BatchCollector {
   const open = new Map<string, OpenBatch>();
   let ofCall = 0;
 
   const charge = (bytes: number): void => {
     ofCall += bytes;
-    ofAllCalls.used += bytes;
+    ofAllCalls.open += bytes;
   };
 
   /** Releases the memory of a batch; later chunks are ignored while it is open. */
@@ -87,9 +83,9 @@ export function createBatchCollector(
   };
 
   const checkRoom = (): void => {
-    const { openBatchBytesPerCallMax: callMax, openBatchBytesMax: allMax } = limits;
+    const { openBatchBytesPerCallMax: callMax } = limits;
     if (ofCall > callMax) throw exhausted(`incomplete batches of a call: at most ${callMax} bytes`);
-    if (ofAllCalls.used > allMax) throw exhausted('too many incomplete batches on this server');
+    checkOpenBytes(ofAllCalls, limits);
   };
 
   const take = (batch: OpenBatch, { proposedMessages, isFinal }: WireBatchRequest): void => {
@@ -156,11 +152,11 @@ export function createBatchCollector(
     expire(nowMs) {
       const rejected: RejectedBatch[] = [];
       for (const [id, batch] of open) {
-        if (batch.activeAtMs + limits.openBatchIdleMsMax > nowMs) continue;
+        if (batch.activeAtMs + limits.openAppendIdleMsMax > nowMs) continue;
         open.delete(id);
         if (batch.isRejected) continue;
         release(batch);
-        const error = exhausted(`no chunk of the batch within ${limits.openBatchIdleMsMax} ms`);
+        const error = exhausted(`no chunk of the batch within ${limits.openAppendIdleMsMax} ms`);
         rejected.push({ kind: 'rejected', request: batch.request, error });
       }
       return rejected;
@@ -177,10 +173,6 @@ function detachedOptions(options: BatchOptions): BatchOptions {
   if (streamIdentifier === undefined) return options;
   const streamName = detached(streamIdentifier.streamName);
   return { ...options, streamIdentifier: { ...streamIdentifier, streamName } };
-}
-
-function exhausted(message: string): RpcError {
-  return new RpcError(message, { status: status.resourceExhausted });
 }
 
 function deadlineOf(options: BatchOptions, nowMs: number): number | undefined {

@@ -150,6 +150,32 @@ export const runningCases: ProjectionCases = {
     await assertTotal(documents, 'a', [1, 2, 4]);
   },
 
+  'forgetting a person removes their data also from documents of events that the stream hides':
+    async ({ db }) => {
+      const counters = newCounters();
+      const subject = `person-${counters.aggregate}`;
+      const documents = counters.documents(db);
+      await using runner = await startProjection(db, counters.projection());
+      const hide: Readonly<Record<string, (stream: string) => Promise<unknown>>> = {
+        counted: (stream) => db.store.setStreamMetadata(stream, { maxCount: 1 }),
+        truncated: (stream) => db.store.setStreamMetadata(stream, { truncateBefore: 3 }),
+        deleted: (stream) => db.store.deleteStream(stream),
+        tombstoned: (stream) => db.store.tombstoneStream(stream),
+      };
+      for (const [id, hideEvents] of Object.entries(hide)) {
+        const headers = { dataSubject: subject };
+        const personal = counters.event('added', { amount: 5 }, { headers });
+        const stream = counters.stream(id);
+        await db.store.append(stream, [...counters.add(1), personal, ...counters.add(2)]);
+        await runner.whenCaughtUp();
+        await assertTotal(documents, id, [1, 5, 2]);
+        await hideEvents(stream);
+      }
+      await db.store.forget(subject);
+      await runner.waitFor(await db.store.head());
+      for (const id of Object.keys(hide)) await assertTotal(documents, id, [1, 2]);
+    },
+
   'events that were appended during an erasure are folded into the erased document': async ({
     db,
   }) => {
