@@ -8,6 +8,7 @@ import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import { createOutboxMetrics } from '../outbox/outbox-metrics.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
 import { createEngineSet } from './engines/open-engines.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
@@ -26,6 +27,10 @@ export interface StartOutboxOptions {
 
 export interface RunningOutbox extends AsyncDisposable {
   readonly ledger: OutboxLedger;
+  /** What the projectors read and store; undefined without projectors. */
+  readonly projecting: SubscriptionRoles | undefined;
+  /** The running projectors. */
+  readonly runners: readonly SubscriptionRunner[];
   /** Resolves when all events are projected and no message is due. */
   whenDrained(signal?: AbortSignal): Promise<void>;
 }
@@ -61,7 +66,7 @@ export async function startOutbox(
   const engines = stack.use(
     createEngineSet(
       { urls, needs: { ...needs, outbox: 'required' }, isProduction: options.isProduction },
-      { observer },
+      { observer, outboxMaxAttempts: settings.maxAttempts },
     ),
   );
   const outbox = await engines.open('outbox');
@@ -73,13 +78,15 @@ export async function startOutbox(
   await stack.use(createOutboxMetrics({ ledger: outbox, observer })).start();
 
   const runners: SubscriptionRunner[] = [];
+  let projecting: SubscriptionRoles | undefined;
   if (projectors.length > 0) {
     const [store, subscriptions] = [
       await engines.open('store'),
       await engines.open('subscriptions'),
     ];
-    const roles = { store, subscriptions, outbox };
+    projecting = { store, subscriptions };
     for (const each of projectors) {
+      const roles = { ...projecting, outbox };
       const projector = withSettings(each, settings);
       runners.push(stack.use(await startOutboxProjector(roles, projector, { observer })));
     }
@@ -87,6 +94,8 @@ export async function startOutbox(
   const running = stack.move();
   return {
     ledger: outbox,
+    projecting,
+    runners,
     async whenDrained(signal) {
       if (sending.whenIdle === undefined) {
         throw new MillraceError('NOT_SUPPORTED', 'this sender has no whenIdle');

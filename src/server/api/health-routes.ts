@@ -6,7 +6,7 @@ import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentType } from '../../telemetry/create-metrics.ts';
 import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
-import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
+import type { RunningOutbox } from '../../platform/run-standalone-outbox.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { textResponse, type ApiPlatform } from './api-context.ts';
 
@@ -25,8 +25,44 @@ interface Check {
 }
 
 export function healthRoutes(platform: ApiPlatform): readonly Route[] {
-  const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
   const checkFiles = watchFiles(platform.engines.roles);
+  return probeRoutes(async () => {
+    const { store, outbox, roles } = platform.engines;
+    const { state } = platform;
+    return {
+      platform: state === 'started' ? ok : failing(`the platform is ${state}`),
+      store: await checkResponse(store.head()),
+      ...checkShards(platform.failingShards().map(({ subscription }) => subscription)),
+      ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
+      ...localRoles(roles),
+      ...checkFiles(),
+    };
+  });
+}
+
+/** Health and metrics of an outbox without a platform. Anonymous, because such a process has no tokens. */
+export function outboxRunRoutes(
+  { ledger, projecting, runners }: RunningOutbox,
+  metrics: () => Promise<string>,
+): readonly Route[] {
+  return [
+    ...probeRoutes(async () => ({
+      ...(projecting && { store: await checkResponse(projecting.store.head()) }),
+      outbox: await checkResponse(ledger.paused()),
+      ...checkShards(
+        runners.flatMap(({ status }) => status.failing.map(({ subscription }) => subscription)),
+      ),
+    })),
+    route({
+      ...metricsRouteBase,
+      access: 'anonymous',
+      handle: async () => textResponse(metricsContentType, await metrics()),
+    }),
+  ];
+}
+
+function probeRoutes(check: () => Promise<Readonly<Record<string, Check>>>): readonly Route[] {
+  const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
   return [
     route({
       ...base,
@@ -44,16 +80,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
         503: { description: 'Not ready', schema: readiness },
       },
       async handle() {
-        const { store, outbox, roles } = platform.engines;
-        const { state } = platform;
-        const checks = {
-          platform: state === 'started' ? ok : failing(`the platform is ${state}`),
-          store: await checkResponse(store.head()),
-          ...checkShards(platform.failingShards()),
-          ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
-          ...localRoles(roles),
-          ...checkFiles(),
-        };
+        const checks = await check();
         const isReady = Object.values(checks).every(({ status }) => status === 'ok');
         return {
           status: isReady ? 200 : 503,
@@ -65,9 +92,9 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
 }
 
 /** A subscription that ends at each start processes nothing, however healthy its engines are. The log has the reasons. */
-function checkShards(all: readonly FailingShard[]): Readonly<Record<string, Check>> {
-  if (all.length === 0) return {};
-  const names = new Set(all.map(({ subscription }) => subscription));
+function checkShards(subscriptions: readonly string[]): Readonly<Record<string, Check>> {
+  if (subscriptions.length === 0) return {};
+  const names = new Set(subscriptions);
   return { subscriptions: failing(`${names.size} end again and again without progress`) };
 }
 
@@ -94,15 +121,19 @@ function watchFiles(roles: readonly ResolvedRole[]): () => Readonly<Record<strin
   return check;
 }
 
+const metricsRouteBase = {
+  method: 'GET',
+  path: '/metrics',
+  summary: 'Metrics in the Prometheus text format',
+  tag: 'health',
+  responses: { 200: { description: 'The metrics', contentType: metricsContentType } },
+} as const;
+
 /** Needs the scope `read`, because metrics show the load and the failures of all tenants. */
 export function metricsRoute(metrics: () => Promise<string>): Route {
   return route({
-    method: 'GET',
-    path: '/metrics',
-    summary: 'Metrics in the Prometheus text format',
-    tag: 'health',
+    ...metricsRouteBase,
     access: 'read',
-    responses: { 200: { description: 'The metrics', contentType: metricsContentType } },
     async handle({ principal }) {
       if (principal?.tenant !== undefined) {
         throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
