@@ -226,7 +226,7 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
         emitDecoratorMetadata: true,
         erasableSyntaxOnly: false,
       },
-      include: ['*.ts', '../../test/nest/app/*.ts'],
+      include: ['*.ts', '../../test/nest/app/**/*.ts'],
       exclude: [],
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));

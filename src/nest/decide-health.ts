@@ -57,7 +57,15 @@ export interface HealthFigures {
   readonly store?: { readonly reachable: boolean; readonly error?: string } | undefined;
   readonly subscriptions: Readonly<Record<string, SubscriptionHealth | { readonly error: string }>>;
   readonly outbox?: OutboxHealth | { readonly error: string } | undefined;
-  readonly dispatcher?: { readonly state: LifecycleState; readonly inFlight: number } | undefined;
+  readonly dispatcher?: SenderHealth | undefined;
+  /** The worker of the queues. */
+  readonly worker?: SenderHealth | undefined;
+}
+
+export interface SenderHealth {
+  readonly state: LifecycleState;
+  /** Messages that are being sent. */
+  readonly inFlight: number;
 }
 
 export interface MillraceHealth extends HealthFigures {
@@ -69,7 +77,7 @@ export interface MillraceHealth extends HealthFigures {
 export function decideHealth(figures: HealthFigures, limits: HealthThresholds): MillraceHealth {
   const down: string[] = [];
   const degraded: string[] = [];
-  const { store, subscriptions, outbox, dispatcher } = figures;
+  const { store, subscriptions, outbox, dispatcher, worker } = figures;
   const checkMax = (what: string, value: number, max: number): void => {
     if (value > max) degraded.push(`${what}: ${value}, maximum ${max}`);
   };
@@ -93,8 +101,9 @@ export function decideHealth(figures: HealthFigures, limits: HealthThresholds): 
     checkMax('outbox: delay in seconds', outbox.lateSeconds, limits.outboxLateSecondsMax);
     for (const type of outbox.pausedDestinations) degraded.push(`${type} is paused`);
   }
-  if (dispatcher !== undefined && dispatcher.state !== 'started') {
-    down.push(`the dispatcher is ${dispatcher.state}`);
+  for (const [name, sender] of Object.entries({ dispatcher, worker })) {
+    if (sender !== undefined && sender.state !== 'started')
+      down.push(`the ${name} is ${sender.state}`);
   }
   const status = down.length > 0 ? 'down' : degraded.length > 0 ? 'degraded' : 'up';
   return { status, problems: [...down, ...degraded], ...figures };

@@ -20,12 +20,14 @@ export {
   OUTBOX_LEDGER,
   type MillraceModuleAsyncOptions,
 } from './millrace-module.ts';
-export {
-  MillraceRuntime,
-  type MillraceModuleOptions,
-  type MillraceOutboxOptions,
-  type MillraceRoles,
-} from './millrace-runtime.ts';
+export { MillraceMetrics } from './millrace-metrics.ts';
+export type {
+  MillraceModuleOptions,
+  MillraceOutboxOptions,
+  MillraceQueueOptions,
+  MillraceRoles,
+} from './millrace-options.ts';
+export { MillraceRuntime } from './millrace-runtime.ts';
 export { nestLogger, nestObserver, type ILogger } from './nest-logger.ts';
 export {
   OnEvent,

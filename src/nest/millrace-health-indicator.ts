@@ -4,7 +4,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
+import type { OutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
+import type { QueueDispatcher } from '../outbox/queue-dispatcher.ts';
+import type { QueueWorker } from '../outbox/queue-worker.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
 import {
   decideHealth,
@@ -13,6 +16,7 @@ import {
   type HealthThresholds,
   type MillraceHealth,
   type OutboxHealth,
+  type SenderHealth,
   type SubscriptionHealth,
 } from './decide-health.ts';
 import { MillraceRuntime } from './millrace-runtime.ts';
@@ -62,7 +66,8 @@ export class MillraceHealthIndicator {
 
   /** The check without Terminus; never rejects. */
   async check(): Promise<MillraceHealth> {
-    const { store, ledger, dispatcher, runners } = this.#runtime;
+    const { store, ledger, dispatcher, worker, runners } = this.#runtime;
+    const isRunning = this.#runtime.options.run !== false;
     const [reachable, subscriptions, outbox] = await Promise.all([
       store && this.#within(() => store.head()).then(reachableResult, unreachable),
       Promise.all([...runners].map(([name, each]) => this.#subscription(name, each))),
@@ -72,10 +77,8 @@ export class MillraceHealthIndicator {
       ...(reachable && { store: reachable }),
       subscriptions: Object.fromEntries(subscriptions),
       ...(outbox && { outbox }),
-      ...(dispatcher &&
-        this.#runtime.options.run !== false && {
-          dispatcher: { state: dispatcher.state, inFlight: dispatcher.inFlight },
-        }),
+      ...(isRunning && dispatcher && { dispatcher: senderHealth(dispatcher) }),
+      ...(isRunning && worker && { worker: senderHealth(worker) }),
     };
     return decideHealth(figures, this.#limits);
   }
@@ -160,6 +163,11 @@ const unreachable = (error: unknown): { readonly reachable: boolean; readonly er
   reachable: false,
   ...toFailure(error),
 });
+
+/** A queue dispatcher sends nothing itself. */
+function senderHealth(sender: OutboxDispatcher | QueueDispatcher | QueueWorker): SenderHealth {
+  return { state: sender.state, inFlight: 'inFlight' in sender ? sender.inFlight : 0 };
+}
 
 function toFailure(error: unknown): { readonly error: string } {
   return { error: error instanceof Error ? error.message : String(error) };

@@ -16,6 +16,7 @@ import {
   ILOGGER,
   MapToOutbox,
   MillraceHealthIndicator,
+  MillraceMetrics,
   MillraceModule,
   MillraceRuntime,
   OnEvent,
@@ -317,6 +318,103 @@ test('event types without a bounded context prevent the start, and the error nam
 });
 
 const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
+
+test('the variables of the outbox document configure the module, and options win', async () => {
+  const claims: number[] = [];
+  const polls: number[] = [];
+  const ledger = memoryOutboxLedger();
+  const watched: OutboxLedger = {
+    ...ledger,
+    claimDueBatch(workerId, limit, options) {
+      claims.push(limit);
+      return ledger.claimDueBatch(workerId, limit, options);
+    },
+    whenDue(pollMs, signal) {
+      polls.push(pollMs);
+      return ledger.whenDue(pollMs, signal);
+    },
+  };
+  const dead = Promise.withResolvers<string>();
+  const kafka = async ({ integrationType }: { readonly integrationType: string }) =>
+    dead.resolve(integrationType);
+  const hangs = () => new Promise<never>(() => undefined);
+  const env = {
+    ESDB_SUBSCRIPTION_PREFIX: 'payment.',
+    OUTBOX_CLAIM_BATCH_SIZE: '7',
+    OUTBOX_MAX_ATTEMPTS: '1',
+    OUTBOX_TICK_INTERVAL_MS: '9',
+    OUTBOX_DEADLETTER_TOPIC: 'outbox.dead',
+    WEBHOOK_TIMEOUT_MS: '20',
+  };
+  const seen: string[] = [];
+  const mapper = { map: ({ type }: RecordedEvent) => void seen.push(type) };
+  const projectors = [{ name: 'sub:shop:prefix:v1', mapper }];
+  const destinations = { kafka, webhook: hangs };
+  const app = await started(
+    { store: openMemory(), outbox: { ledger: watched, projectors, destinations }, env },
+    [],
+  );
+  const store = app.get<EventStore>(EVENT_STORE);
+  const aggregate = { bc: 'shop', type: 'order', id: 'o1' };
+  const about = { tenant: 'core', aggregate };
+  const other = createEnvelope({ type: 'order.opened.v1', payload: {} }, about);
+  await store.append('shop.order.v1-core-o1', [other]);
+  await pay(store);
+  await app.get(MillraceRuntime).runners.get('sub:shop:prefix:v1')?.whenCaughtUp();
+  assert.deepEqual(seen, ['payment.completed.v1']);
+  const message = { sourceStreamId: 's', eventType: 'order.paid.v1', payload: {} };
+  const type = { integrationType: 'webhook:x', maxAttempts: 1 };
+  await ledger.enqueue({ ...message, ...type, sourceEventId: 'e1' });
+  assert.equal(await dead.promise, 'kafka:outbox.dead');
+  const [died] = await ledger.list({ status: 'DEAD' });
+  assert.equal(died?.lastError, 'no response within 20 ms');
+  assert.ok(claims.every((limit) => limit <= 7) && claims.includes(7), claims.join());
+  assert.ok(polls.every((ms) => ms <= 9) && polls.includes(9), polls.join());
+  await app.close();
+
+  const second = await started({ store: 'memory:', env, outbox: { destinations } }, []);
+  const enqueued = await second
+    .get(OutboxRepository)
+    .enqueue({ ...message, integrationType: 'other', sourceEventId: 'e2' });
+  assert.equal(enqueued.maxAttempts, 1);
+  await second.close();
+});
+
+test('the store, the ledger and the queue can come from the environment alone', async () => {
+  const env = { MILLRACE_STORE: 'memory:', MILLRACE_QUEUE: 'memory:' };
+  const sent = Promise.withResolvers<string>();
+  const deliver = async ({ sourceEventId }: { readonly sourceEventId: string }) =>
+    sent.resolve(sourceEventId);
+  const app = await started({ env, outbox: { queue: {}, deliver } });
+  const eventId = await pay(app.get<EventStore>(EVENT_STORE));
+  assert.equal(await sent.promise, eventId);
+  const { dispatcher, worker } = app.get(MillraceRuntime);
+  assert.equal(worker?.state, 'started');
+  assert.ok(dispatcher !== undefined && !('whenIdle' in dispatcher));
+  const health = await app.get(MillraceHealthIndicator).check();
+  assert.equal(health.worker?.state, 'started');
+  assert.match(await app.get(MillraceMetrics).read(), /^outbox_jobs_total\{.*\} 1$/m);
+  await app.close();
+  assert.equal(worker.state, 'stopped');
+  await failsToStart('CONFIG_INVALID', () =>
+    started({ store: 'memory:', outbox: { queue: {} }, env: {} }),
+  );
+});
+
+test('the checkpoints of a store that has none are in the database of a ledger that has them', async () => {
+  await using db = openMemory();
+  const checkpoints = openMemory();
+  const ledger = Object.assign(memoryOutboxLedger(), {
+    subscriptions: async () => checkpoints.subscriptions,
+  });
+  const app = await started({ store: { store: db.store }, outbox: { ledger } });
+  await pay(db.store);
+  const { runners } = app.get(MillraceRuntime);
+  for (const runner of runners.values()) await runner.whenCaughtUp();
+  assert.equal((await ledger.counts()).PENDING, 1);
+  assert.equal((await checkpoints.subscriptions.checkpoints.list()).length, 2);
+  await app.close();
+});
 
 test('rejects invalid options with their error codes', async () => {
   await failsToStart('CONFIG_INVALID', () => started({}));

@@ -9,7 +9,9 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { MillraceHealthIndicator } from './millrace-health-indicator.ts';
-import { type MillraceModuleOptions, MillraceRuntime } from './millrace-runtime.ts';
+import { MillraceMetrics } from './millrace-metrics.ts';
+import type { MillraceModuleOptions } from './millrace-options.ts';
+import { MillraceRuntime } from './millrace-runtime.ts';
 import { nestLogger } from './nest-logger.ts';
 import { OutboxRepository } from './outbox-repository.ts';
 
@@ -48,7 +50,8 @@ export const EVENT_STORE = Symbol.for('millrace:event-store');
 export const OUTBOX_LEDGER = Symbol.for('millrace:outbox-ledger');
 
 /**
- * The `OutboxDispatcher` of the module; undefined if this process delivers nothing.
+ * The `OutboxDispatcher` of the module, or its `QueueDispatcher` with the option `outbox.queue`; undefined if this
+ * process delivers nothing. Both have `tick(limit)`.
  *
  * @example
  * import { Inject, Injectable } from '@nestjs/common';
@@ -137,8 +140,12 @@ export class MillraceModule {
  */
 class MillraceRuntimeModule {}
 
+/** Separate, so that a factory can inject an `OutboxRepository` of the application, which the runtime module also provides. */
+class MillraceOptionsModule {}
+
 Module({})(MillraceModule);
 Module({})(MillraceRuntimeModule);
+Module({})(MillraceOptionsModule);
 
 const provided: readonly Provider[] = [
   {
@@ -151,6 +158,7 @@ const provided: readonly Provider[] = [
     ) => MillraceRuntime.open(options, { discovery, scanner }),
   },
   MillraceHealthIndicator,
+  MillraceMetrics,
   fromRuntime(EVENT_STORE, ({ store }) => store),
   fromRuntime(OUTBOX_LEDGER, ({ ledger }) => ledger),
   fromRuntime(OutboxRepository, ({ ledger }) => ledger),
@@ -172,10 +180,16 @@ function moduleOf(
     readonly imports?: NonNullable<ModuleMetadata['imports']> | undefined;
   },
 ): DynamicModule {
+  const given: DynamicModule = {
+    module: MillraceOptionsModule,
+    imports: more.imports ?? [],
+    providers: [options],
+    exports: [MILLRACE_OPTIONS],
+  };
   const runtime: DynamicModule = {
     module: MillraceRuntimeModule,
-    imports: [DiscoveryModule, ...(more.imports ?? [])],
-    providers: [options, ...provided],
+    imports: [DiscoveryModule, given],
+    providers: [...provided],
     exports: [...provided],
   };
   return {

@@ -52,6 +52,13 @@ const sharing: Readonly<
     store: url,
     outbox: { ledger: new TypeormOutboxRepository(await typeorm(url, opened)) },
   }),
+  'a store without checkpoints, and a ledger on TypeORM': async (url, opened) => {
+    const { store } = opened.use(await openPostgres(url));
+    return {
+      store: { store },
+      outbox: { ledger: new TypeormOutboxRepository(await typeorm(url, opened)) },
+    };
+  },
   'a handle and a ledger on one pool of TypeORM': async (url, opened) => {
     const dataSource = await typeorm(url, opened);
     const ledger = new TypeormOutboxRepository(dataSource);

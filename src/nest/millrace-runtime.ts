@@ -2,26 +2,22 @@
 
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { buildSubscriptionName } from '../contracts/subscription-name.ts';
-import {
-  type Delivery,
-  type DeliveryOptions,
-  createDelivery,
-} from '../delivery/create-delivery.ts';
+import type { Delivery } from '../delivery/create-delivery.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
-import type { Deliver } from '../outbox/attempt-delivery.ts';
-import {
-  type OutboxDispatcher,
-  type OutboxDispatcherOptions,
-  createOutboxDispatcher,
-} from '../outbox/outbox-dispatcher.ts';
+import type { OutboxDispatcher } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import {
   type OutboxProjectorDefinition,
   startOutboxProjector,
 } from '../outbox/outbox-projector.ts';
-import type { RoleMap } from '../platform/engines/engine-roles.ts';
-import { createEngineSet } from '../platform/engines/open-engines.ts';
+import type { QueueDispatcher } from '../outbox/queue-dispatcher.ts';
+import type { QueueWorker } from '../outbox/queue-worker.ts';
+import {
+  readOutboxEnvironment,
+  type OutboxSettings,
+} from '../platform/config/outbox-environment.ts';
+import { withSettings } from '../platform/outbox-settings.ts';
 import { contextFilter } from '../platform/modules/source-streams.ts';
 import type { EventFilter } from '../store/event-filter.ts';
 import type { EventStore } from '../store/event-store.ts';
@@ -36,71 +32,22 @@ import type {
   SubscriptionStorage,
 } from '../subscriptions/subscription-storage.ts';
 import { type SubscriptionDefinition, subscription } from '../subscriptions/subscription.ts';
-import type { HealthThresholds } from './decide-health.ts';
+import { createMetrics, type Metrics } from '../telemetry/create-metrics.ts';
+import { combineObservers } from '../telemetry/create-telemetry.ts';
+import { createSender } from './create-sender.ts';
 import { type MapToOutboxMark, mapToOutboxKey, outboxMapping } from './map-to-outbox.ts';
 import { findMarkedMethods } from './method-marks.ts';
+import type { MillraceModuleOptions, MillraceOutboxOptions } from './millrace-options.ts';
 import { nestObserver } from './nest-logger.ts';
 import { type OnEventMark, handlerSubscriptions, onEventKey } from './on-event.ts';
-
-export interface MillraceModuleOptions {
-  /** Kebab-case; derived subscription names start with it: `sub:<service>:…`. */
-  readonly service?: string | undefined;
-  /**
-   * The bounded context of the application, such as `paymenthub`. Handlers and mappers read the events of their types in
-   * its streams; a decorator with a `category` reads others.
-   */
-  readonly bc?: string | undefined;
-  /** A URL, or roles, such as the handle of an engine. */
-  readonly store?: string | MillraceRoles | undefined;
-  /** Default: the outbox of the store's engine, if it has one. False: no outbox. */
-  readonly outbox?: MillraceOutboxOptions | false | undefined;
-  /** Subscriptions in addition to those of `@OnEvent`. */
-  readonly subscriptions?: readonly SubscriptionDefinition[] | undefined;
-  /** Options of all subscriptions and projectors: `onAlert`, tuning. */
-  readonly running?: Omit<SubscriptionOptions, 'observer'> | undefined;
-  /** False: this process only appends, enqueues and queries, and runs nothing. Default: true. */
-  readonly run?: boolean | undefined;
-  readonly health?: Partial<HealthThresholds> | undefined;
-  /** Default: Nest's logger. */
-  readonly observer?: Observer | undefined;
-}
-
-/**
- * The roles of the module. The handle of an engine can be passed as it is, and the roles of several engines can be
- * combined. A disposable object, such as a handle, closes with the application.
- */
-export interface MillraceRoles extends Partial<AsyncDisposable> {
-  readonly store: EventStore;
-  /** Checkpoints and dead letters. Handlers and mappers need them. */
-  readonly subscriptions?: SubscriptionStorage | undefined;
-  readonly outbox?: OutboxLedger | undefined;
-  /** Leases in Redis or NATS; the same in all processes. Default: the leases of `subscriptions`. */
-  readonly leases?: LeaseStore | undefined;
-}
-
-export interface MillraceOutboxOptions {
-  /**
-   * A URL, or a ledger, which closes with the application. If it is in the database of the checkpoints, messages and
-   * checkpoint commit together. Default: the outbox of the store's engine.
-   */
-  readonly ledger?: string | OutboxLedger | undefined;
-  /** Settings of the `@MapToOutbox` projector. Default name: `sub:<service>:outbox:v1`. */
-  readonly projector?: Partial<Omit<OutboxProjectorDefinition, 'filter' | 'mapper'>> | undefined;
-  readonly projectors?: readonly OutboxProjectorDefinition[] | undefined;
-  /** Destinations by integration type. Without this and `deliver`, messages wait for another process. */
-  readonly destinations?: DeliveryOptions['destinations'] | undefined;
-  /** A delivery function, instead of `destinations`. */
-  readonly deliver?: Deliver | undefined;
-  readonly dispatcher?:
-    | Omit<OutboxDispatcherOptions, 'deliver' | 'ledger' | 'observer'>
-    | undefined;
-}
-
-type OpenedRoles = Partial<Omit<MillraceRoles, typeof Symbol.asyncDispose>>;
+import { isDisposable, openRoles, outboxOf, type OpenedRoles } from './open-roles.ts';
 
 interface Opened {
   readonly roles: OpenedRoles;
   readonly engines: AsyncDisposable;
+  readonly settings: OutboxSettings;
+  readonly metrics: Metrics;
+  readonly observer: Observer;
 }
 
 interface Discovery {
@@ -129,42 +76,40 @@ export class MillraceRuntime {
   readonly subscriptions: SubscriptionStorage | undefined;
   readonly ledger: OutboxLedger | undefined;
   readonly delivery: Delivery | undefined;
-  readonly dispatcher: OutboxDispatcher | undefined;
+  /** A `QueueDispatcher` with the option `outbox.queue`. */
+  readonly dispatcher: OutboxDispatcher | QueueDispatcher | undefined;
+  /** Sends the messages of the queues; undefined without the option `outbox.queue`. */
+  readonly worker: QueueWorker | undefined;
+  readonly metrics: Metrics;
   readonly observer: Observer;
   readonly options: MillraceModuleOptions;
   readonly #discovery: Discovery;
   readonly #leases: LeaseStore | undefined;
   readonly #engines: AsyncDisposable;
+  readonly #settings: OutboxSettings;
   readonly #runners = new Map<string, SubscriptionRunner>();
   #closing: Promise<void> | undefined;
 
   private constructor(
     options: MillraceModuleOptions,
     discovery: Discovery,
-    { roles, engines }: Opened,
+    { roles, engines, settings, metrics, observer }: Opened,
   ) {
-    const { observer = nestObserver() } = options;
-    const outbox = outboxOf(options);
     this.options = options;
     this.observer = observer;
+    this.metrics = metrics;
     this.store = roles.store;
     this.subscriptions = roles.subscriptions;
     this.ledger = roles.outbox;
     this.#leases = roles.leases;
     this.#engines = engines;
     this.#discovery = discovery;
-    if (outbox.destinations !== undefined) {
-      this.delivery = createDelivery({ destinations: outbox.destinations, observer });
-    }
-    const deliver: Deliver | undefined = outbox.deliver ?? this.delivery?.deliver;
-    if (this.ledger !== undefined && deliver !== undefined) {
-      this.dispatcher = createOutboxDispatcher({
-        ...outbox.dispatcher,
-        ledger: this.ledger,
-        deliver,
-        observer,
-      });
-    }
+    this.#settings = settings;
+    const { outbox: ledger, queue } = roles;
+    const sender = createSender(outboxOf(options), { ledger, queue, settings, observer });
+    this.delivery = sender.delivery;
+    this.dispatcher = sender.dispatcher;
+    this.worker = sender.worker;
   }
 
   /** Opens the engines of the options; if one fails, closes the others. */
@@ -173,11 +118,15 @@ export class MillraceRuntime {
     discovery: Discovery,
   ): Promise<MillraceRuntime> {
     const engines = new AsyncDisposableStack();
+    const metrics = createMetrics();
+    const observer = combineObservers(metrics.observer, options.observer ?? nestObserver());
     try {
-      const roles = await openRoles(options, engines);
+      const settings = readOutboxEnvironment(options.env ?? process.env);
+      const roles = await openRoles(options, { settings, observer }, engines);
       // A cheap query that needs the whole schema, so an unusable ledger fails at startup.
       await roles.outbox?.paused();
-      return new MillraceRuntime(options, discovery, { roles, engines });
+      const opened = { roles, engines, settings, metrics, observer };
+      return new MillraceRuntime(options, discovery, opened);
     } catch (error) {
       await engines.disposeAsync();
       throw error;
@@ -199,6 +148,7 @@ export class MillraceRuntime {
       for (const each of projectors) this.#runners.set(each.name, await this.#project(each));
       for (const each of subscriptions) this.#runners.set(each.name, await this.#subscribe(each));
       await this.dispatcher?.start();
+      await this.worker?.start();
     } catch (error) {
       await this.#close();
       throw error;
@@ -207,7 +157,9 @@ export class MillraceRuntime {
 
   /** Finishes running handlers and leaves the rest to other processes. Requests may still append. */
   async beforeApplicationShutdown(): Promise<void> {
-    const running = [...this.#runners.values(), ...(this.dispatcher ? [this.dispatcher] : [])];
+    const running = [...this.#runners.values(), this.dispatcher, this.worker].filter(
+      (each) => each !== undefined,
+    );
     const results = await Promise.allSettled(running.map((each) => each.stop()));
     for (const result of results) {
       if (result.status === 'rejected')
@@ -251,10 +203,11 @@ export class MillraceRuntime {
   #projectors(): readonly OutboxProjectorDefinition[] {
     const methods = findMarkedMethods<MapToOutboxMark>(mapToOutboxKey, this.#discovery);
     const { projector = {}, projectors = [] } = outboxOf(this.options);
-    const own = projectors.map((each) => this.#inContext(each));
-    if (methods.length === 0) return own;
+    const given = projectors.map((each) => withSettings(this.#inContext(each), this.#settings));
+    if (methods.length === 0) return given;
     const name = projector.name ?? projectorNameOf(this.options);
-    return [{ ...projector, name, ...outboxMapping(methods, this.options.bc) }, ...own];
+    const mapped = { ...projector, name, ...outboxMapping(methods, this.options.bc) };
+    return [withSettings(mapped, this.#settings), ...given];
   }
 
   #inContext<
@@ -284,76 +237,10 @@ export class MillraceRuntime {
   }
 }
 
-/** Opens the engines of URLs and takes the given roles; what closes with the application is added to the stack. */
-async function openRoles(
-  options: MillraceModuleOptions,
-  opened: AsyncDisposableStack,
-): Promise<OpenedRoles> {
-  const { store: target, observer = nestObserver() } = options;
-  const { ledger } = outboxOf(options);
-  const isOutboxOff = options.outbox === false;
-  if (target === undefined && ledger === undefined) {
-    throw new MillraceError(
-      'CONFIG_INVALID',
-      "the module needs the option 'store', 'outbox.ledger', or both",
-      { details: { field: 'store' } },
-    );
-  }
-  for (const each of [target, ledger]) if (isDisposable(each)) opened.use(each);
-  const engines = opened.use(
-    createEngineSet(
-      {
-        urls: { store: urlOf(target), outbox: urlOf(ledger) },
-        // Never required: a required role without an engine would be a local file, which other processes do not see.
-        needs: { subscriptions: 'optional', outbox: isOutboxOff ? 'unused' : 'optional' },
-      },
-      { observer },
-    ),
-  );
-  const open = async <Role extends keyof RoleMap>(role: Role): Promise<RoleMap[Role] | undefined> =>
-    engines.has(role) ? engines.open(role) : undefined;
-
-  async function openOutbox(): Promise<OutboxLedger | undefined> {
-    if (isOutboxOff) return undefined;
-    if (typeof ledger === 'object') return ledger;
-    return ledger === undefined && typeof target === 'object' ? target.outbox : open('outbox');
-  }
-
-  if (target === undefined) return { outbox: await openOutbox() };
-  if (typeof target === 'object') {
-    const { store, subscriptions, leases } = checkRoles(target);
-    return { store, subscriptions, leases, outbox: await openOutbox() };
-  }
-  const store = await engines.open('store');
-  return { store, subscriptions: await open('subscriptions'), outbox: await openOutbox() };
-}
-
-function urlOf(target: unknown): string | undefined {
-  return typeof target === 'string' ? target : undefined;
-}
-
-/** For factories without types: an event store is not an object of roles. */
-function checkRoles(roles: MillraceRoles): MillraceRoles {
-  if ((roles as Partial<MillraceRoles>).store !== undefined) return roles;
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    "the object in the option 'store' has no event store: pass the handle of an engine, or { store, subscriptions, … }",
-    { details: { field: 'store' } },
-  );
-}
-
-function outboxOf({ outbox = {} }: MillraceModuleOptions): MillraceOutboxOptions {
-  return outbox === false ? {} : outbox;
-}
-
 /** Without duplicates: a destination may serve several integration types. */
 function destinationsOf({ destinations = {} }: MillraceOutboxOptions): ReadonlySet<unknown> {
   const all = Object.values(destinations);
   return new Set(all.map((each) => (typeof each === 'function' ? each : each.send)));
-}
-
-function isDisposable(value: unknown): value is AsyncDisposable {
-  return Object(value) === value && Symbol.asyncDispose in (value as object);
 }
 
 function projectorNameOf({ service }: MillraceModuleOptions): string {
@@ -374,8 +261,9 @@ function needed<T>(field: 'outbox' | 'service' | 'store', value: T | undefined):
 function noCheckpoints(): MillraceError {
   return new MillraceError(
     'CONFIG_INVALID',
-    "the declared handlers need checkpoints, and the engine in the option 'store' cannot store them: set 'store' to roles, " +
-      'such as { store: kurrent.store, subscriptions: postgres.subscriptions }',
+    "the declared handlers need checkpoints, and the engine in the option 'store' cannot store them: set 'outbox.ledger' to " +
+      "a URL or a TypeormOutboxRepository, whose database then has them, or set 'store' to roles, such as " +
+      '{ store: kurrent.store, subscriptions: postgres.subscriptions }',
     { details: { field: 'store', role: 'subscriptions' } },
   );
 }

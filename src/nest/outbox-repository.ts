@@ -4,6 +4,7 @@ import type { ClaimedMessage, EnqueueOutboxProps, OutboxClaim } from '../outbox/
 import type {
   ClaimOptions,
   Enqueued,
+  EnqueuedMessage,
   OutboxCapabilities,
   OutboxLedger,
   SettleOutcome,
@@ -38,7 +39,7 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract readonly capabilities: OutboxCapabilities;
   /** Only declared: a field would hide the accessor of a subclass. */
   declare readonly database?: string | undefined;
-  abstract enqueue(item: EnqueueOutboxProps): Promise<Enqueued>;
+  abstract enqueue(item: EnqueueOutboxProps): Promise<EnqueuedMessage>;
   abstract enqueueMany(items: readonly EnqueueOutboxProps[]): Promise<readonly Enqueued[]>;
   abstract enqueueIn(
     transaction: Transaction,
@@ -58,6 +59,7 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract extend(...given: Parameters<Ledger['extend']>): ReturnType<Ledger['extend']>;
   abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;
   abstract find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']>;
+  abstract getAttempts(id: string): Promise<number>;
   abstract bySource(...given: Parameters<Ledger['bySource']>): ReturnType<Ledger['bySource']>;
   abstract erase(...given: Parameters<Ledger['erase']>): ReturnType<Ledger['erase']>;
   abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;

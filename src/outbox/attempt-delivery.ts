@@ -11,6 +11,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import type { Cancel } from '../loops/claim-loop.ts';
+import type { ClaimRenewal } from '../loops/renew-claims.ts';
 import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,
@@ -21,7 +22,7 @@ import {
 import { logOutbox } from './observe-outbox.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import { outboxLimits } from './outbox-limits.ts';
-import type { ClaimedMessage } from './outbox-message.ts';
+import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 
 export interface DeliverContext {
   /** Identical for every attempt; the receiver detects duplicates by this key. */
@@ -92,6 +93,26 @@ export function attemptDelivery(
         if (reason.code === 'LEASE_LOST') reportStale(message, context);
       }),
   });
+}
+
+/** `attemptDelivery` with renewals of the lease. Undefined: another process has the claim. */
+export async function attemptWithinLease(
+  message: ClaimedMessage,
+  context: AttemptContext,
+  {
+    renewal,
+    leasedAtMs,
+  }: { readonly renewal: ClaimRenewal<OutboxClaim>; readonly leasedAtMs: number },
+): Promise<OutboxOutcome | undefined> {
+  let cancel: Cancel | undefined;
+  let isLost = false;
+  const lease = renewal.hold(message, leasedAtMs, () => {
+    isLost = true;
+    cancel?.(new MillraceError('LEASE_LOST', 'another process may have claimed the message'));
+  });
+  const outcome = await attemptDelivery(message, context, (given) => (cancel = given));
+  lease.end();
+  return isLost ? undefined : outcome;
 }
 
 function reportStale(message: ClaimedMessage, { observer, source }: AttemptContext): void {

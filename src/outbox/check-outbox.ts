@@ -30,9 +30,9 @@ export interface OutboxRow {
   readonly orderHash: number | null;
 }
 
-function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
+function toOutboxRow(item: EnqueueOutboxProps, maxAttemptsDefault: number): OutboxRow {
   const { integrationType, tenantId, orderingKey, dueAt } = item;
-  const maxAttempts = item.maxAttempts ?? limits.maxAttemptsDefault;
+  const maxAttempts = item.maxAttempts ?? maxAttemptsDefault;
   text('sourceStreamId', item.sourceStreamId, limits.sourceStreamIdMax);
   text('sourceEventId', item.sourceEventId, limits.sourceEventIdMax);
   text('integrationType', integrationType, limits.integrationTypeMax);
@@ -62,11 +62,14 @@ function toOutboxRow(item: EnqueueOutboxProps): OutboxRow {
   };
 }
 
-export function toOutboxRows(items: readonly EnqueueOutboxProps[]): readonly OutboxRow[] {
+export function toOutboxRows(
+  items: readonly EnqueueOutboxProps[],
+  maxAttemptsDefault: number = limits.maxAttemptsDefault,
+): readonly OutboxRow[] {
   if (items.length > limits.enqueueMax) {
     invalid('items', `has ${items.length} messages; the maximum is ${limits.enqueueMax}`);
   }
-  return items.map(toOutboxRow);
+  return items.map((item) => toOutboxRow(item, maxAttemptsDefault));
 }
 
 export function checkClaim(workerId: string, limit: number, leaseMs: number): void {

@@ -74,14 +74,20 @@ export interface OutboxEngine<Transaction>
   forget(ids: readonly string[]): Promise<void>;
 }
 
+export interface OutboxLedgerOptions {
+  /** The attempts of a message that is enqueued without `maxAttempts`. Default: 10. */
+  readonly outboxMaxAttempts?: number | undefined;
+}
+
 export function createOutboxLedger<Transaction>(
   engine: OutboxEngine<Transaction>,
+  { outboxMaxAttempts }: OutboxLedgerOptions = {},
 ): OutboxLedger<Transaction> {
   const enqueueMany = async (
     items: readonly EnqueueOutboxProps[],
     transaction?: Transaction,
   ): Promise<readonly Enqueued[]> => {
-    const rows = toOutboxRows(items);
+    const rows = toOutboxRows(items, outboxMaxAttempts);
     return rows.length === 0 ? [] : engine.enqueue(rows, transaction);
   };
 
@@ -103,15 +109,22 @@ export function createOutboxLedger<Transaction>(
     return oncePerClaim(claims, (claim) => claim, run);
   };
 
+  const find: OutboxLedger['find'] = async (id) => {
+    if (!isOutboxId(id)) return undefined;
+    const [found] = await engine.list({ ids: [id] }, { limit: 1, after: undefined });
+    return found;
+  };
+
   return {
     database: engine.database,
     capabilities: engine.capabilities,
     enqueueMany: (items) => enqueueMany(items),
     async enqueue(item) {
       const [enqueued] = await enqueueMany([item]);
-      if (enqueued === undefined)
-        throw new MillraceError('STORE_CORRUPT', 'the ledger returned no id');
-      return enqueued;
+      const stored = enqueued && (await find(enqueued.id));
+      if (stored === undefined)
+        throw new MillraceError('STORE_CORRUPT', 'the ledger has no row of the enqueued message');
+      return { ...stored, isDuplicate: enqueued?.isDuplicate === true };
     },
     async enqueueIn(transaction, items) {
       if (engine.capabilities.callerTransaction) return enqueueMany(items, transaction);
@@ -136,10 +149,11 @@ export function createOutboxLedger<Transaction>(
       return claims.length === 0 ? [] : engine.extend(claims, leaseMs);
     },
     whenDue: (pollMs, signal) => engine.whenDue(pollMs, signal),
-    async find(id) {
-      if (!isOutboxId(id)) return undefined;
-      const [found] = await engine.list({ ids: [id] }, { limit: 1, after: undefined });
-      return found;
+    find,
+    async getAttempts(id) {
+      const found = await find(id);
+      if (found !== undefined) return found.attempts;
+      throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, { details: { id } });
     },
     async list(filter, page) {
       checkFilter(filter);

@@ -9,6 +9,7 @@ export { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 export type {
   ClaimOptions,
   Enqueued,
+  EnqueuedMessage,
   OutboxCapabilities,
   OutboxFilter,
   OutboxLedger,
@@ -37,7 +38,11 @@ export {
   type OutboxProjectorRoles,
 } from './outbox-projector.ts';
 export type { DeliveryQueueOptions } from './delivery-job.ts';
-export { createQueueDispatcher, type QueueDispatcherOptions } from './queue-dispatcher.ts';
+export {
+  createQueueDispatcher,
+  type QueueDispatcher,
+  type QueueDispatcherOptions,
+} from './queue-dispatcher.ts';
 export { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
 export type { OnDead } from './report-outcome.ts';
 export type { Deliver, DeliverContext } from './attempt-delivery.ts';

@@ -9,6 +9,7 @@ import {
   type EngineClaim,
   type EngineRenewal,
   type OutboxEngine,
+  type OutboxLedgerOptions,
 } from './create-outbox-ledger.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
@@ -51,7 +52,7 @@ interface Entry {
  * console.log(await ledger.counts()); // all zero
  */
 export function memoryOutboxLedger(
-  options: { readonly clock?: Clock | undefined } = {},
+  options: OutboxLedgerOptions & { readonly clock?: Clock | undefined } = {},
 ): OutboxLedger<never> {
   const { clock = systemClock } = options;
   const ids = createIds({ clock });
@@ -334,7 +335,7 @@ export function memoryOutboxLedger(
     paused: async () => [...pausedTypes.values()],
     [Symbol.asyncDispose]: async () => wakeAll(),
   };
-  return createOutboxLedger(engine);
+  return createOutboxLedger(engine, options);
 }
 
 /** A job whose message was released is removed. */

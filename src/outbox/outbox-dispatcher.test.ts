@@ -59,6 +59,53 @@ test('an enqueue wakes the dispatcher', async () => {
   assert.equal(dispatcher.state, 'started');
 });
 
+test('tick sends up to its limit of due messages, without a start, and returns their number', async () => {
+  const ledger = memoryOutboxLedger();
+  const ids = await enqueued(ledger, ...Array.from({ length: 7 }, () => ({})));
+  const sent: string[] = [];
+  let atOnce = 0;
+  let atOnceMax = 0;
+  const dispatcher = createOutboxDispatcher({
+    ledger,
+    concurrency: 2,
+    async deliver({ id }) {
+      atOnce += 1;
+      atOnceMax = Math.max(atOnceMax, atOnce);
+      await nextTurn();
+      sent.push(id);
+      atOnce -= 1;
+    },
+  });
+  assert.equal(await dispatcher.tick(5), 5);
+  assert.deepEqual((await ledger.counts()).SENT, 5);
+  assert.equal(atOnceMax, 2);
+  assert.equal(await dispatcher.tick(), 2);
+  assert.equal(await dispatcher.tick(), 0);
+  assert.deepEqual(sent.toSorted(), ids.toSorted());
+  assert.equal(dispatcher.state, 'stopped');
+  await rejectsWith(() => dispatcher.tick(0), 'OUTBOX_INVALID');
+});
+
+test('a tick stores failures, reports a dead message before it resolves, and rejects if the ledger fails', async () => {
+  const ledger = memoryOutboxLedger();
+  await enqueued(ledger, { maxAttempts: 1 }, {});
+  const reported: string[] = [];
+  const dispatcher = createOutboxDispatcher({
+    ledger,
+    deliver: async () => ({ kind: 'retry', error: 'HTTP 503' }),
+    onDead: async (_message, error) => void reported.push(error),
+  });
+  assert.equal(await dispatcher.tick(), 2);
+  const { DEAD, FAILED } = await ledger.counts();
+  assert.deepEqual({ DEAD, FAILED, reported }, { DEAD: 1, FAILED: 1, reported: ['HTTP 503'] });
+  const failing = {
+    ...memoryOutboxLedger(),
+    claimDueBatch: () => Promise.reject(new Error('away')),
+  };
+  const other = createOutboxDispatcher({ ledger: failing, deliver: async () => undefined });
+  await assert.rejects(other.tick(), /away/);
+});
+
 test('all attempts of a message have the same idempotency key, and are counted', async () => {
   const ledger = memoryOutboxLedger();
   const seen: unknown[] = [];

@@ -11,14 +11,15 @@ import {
   type ClaimLoopOptions,
 } from '../loops/claim-loop.ts';
 import type { ClaimLoad } from '../loops/next-claim-step.ts';
-import { attemptDelivery } from './attempt-delivery.ts';
+import { renewClaims } from '../loops/renew-claims.ts';
+import { attemptDelivery, attemptWithinLease, type AttemptContext } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import { claimRoom, createSendRate, firstPace, nextPace, type ClaimPace } from './claim-pace.ts';
 import { createDueTimes } from './due-times.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
-import type { ClaimedMessage } from './outbox-message.ts';
+import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 import { reportOutcome, whenReported, type SettledMessage } from './report-outcome.ts';
 import {
   claimingSettings,
@@ -34,6 +35,11 @@ export interface OutboxDispatcher extends Lifecycle {
   readonly inFlight: number;
   /** Resolves when a poll that began after this call found no due message, and all outcomes are stored. */
   whenIdle(signal?: AbortSignal): Promise<void>;
+  /**
+   * Sends up to `limit` due messages, now, also while the dispatcher is stopped: for a schedule of your own. Resolves
+   * with their number when all outcomes are stored.
+   */
+  tick(limit?: number): Promise<number>;
 }
 
 const source = 'outbox-dispatcher';
@@ -65,21 +71,20 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
   checkNumbers({ concurrency, batchSize, leaseMs, timeoutMs, drainMs, tickIntervalMs });
   const idlePolls = createIdlePolls();
   let loop: ClaimLoop | undefined;
+  const { clock, deliver, schedule, observer } = settings;
+  const newAttempt = (): AttemptContext => ({
+    deliver,
+    schedule,
+    clock,
+    observer,
+    timeoutMs,
+    source,
+    operation: 'OUTBOX_DIRECT_SEND',
+    deadlines: createCallDeadlines(clock),
+  });
 
   const lifecycle = runUntilStopped(async (stopping) => {
-    const { clock, deliver, schedule, observer } = settings;
-    const operation = 'OUTBOX_DIRECT_SEND';
-    const deadlines = createCallDeadlines(clock);
-    const attempt = {
-      deliver,
-      schedule,
-      clock,
-      observer,
-      timeoutMs,
-      source,
-      operation,
-      deadlines,
-    } as const;
+    const attempt = newAttempt();
     const calls = createLedgerCalls(settings, idlePolls, () => current.load);
     const current = claimLoop<ClaimedMessage, OutboxOutcome>(
       {
@@ -104,8 +109,61 @@ export function createOutboxDispatcher(options: OutboxDispatcherOptions): Outbox
     get inFlight() {
       return loop?.load.running ?? 0;
     },
+    tick: (limit = batchSize) => sendDue(limit, settings, newAttempt()),
     whenIdle: (signal = new AbortController().signal) => idlePolls.whenIdle(signal),
   });
+}
+
+/** Claims as many messages as can be sent at once, until `limit` were sent or none is due. */
+async function sendDue(
+  limit: number,
+  settings: ReturnType<typeof claimingSettings> & ReturnType<typeof sendingSettings>,
+  attempt: AttemptContext,
+): Promise<number> {
+  const { ledger, clock, observer, onDead, workerId, leaseMs, concurrency, drainMs } = settings;
+  checkNumbers({ limit });
+  const reports = new Set<Promise<void>>();
+  const ended = new AbortController();
+  const extend = (claims: readonly OutboxClaim[]) => ledger.extend(claims, { leaseMs });
+  const renewal = renewClaims({ clock, leaseMs, renew: extend, signal: ended.signal });
+  let sent = 0;
+  try {
+    while (sent < limit) {
+      const leasedAtMs = clock.now();
+      const room = Math.min(concurrency, limit - sent);
+      const claimed = await ledger.claimDueBatch(workerId, room, { leaseMs });
+      if (claimed.length === 0) break;
+      reportClaim(claimed.length, settings);
+      sent += claimed.length;
+      await allSettled(
+        claimed.map(async (item) => {
+          const outcome = await attemptWithinLease(item, attempt, { renewal, leasedAtMs });
+          if (outcome === undefined) return;
+          const [settled] = await ledger.settle([outcome]);
+          reportOutcome({ item, outcome }, settled, { source, observer, onDead, reports });
+        }),
+      );
+    }
+  } finally {
+    ended.abort();
+  }
+  await whenReported(reports, { clock, drainMs });
+  return sent;
+}
+
+/** Waits for all, then rejects with the first error. */
+async function allSettled(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
+}
+
+function reportClaim(
+  claimed: number,
+  { observer, workerId }: Pick<ReturnType<typeof claimingSettings>, 'observer' | 'workerId'>,
+): void {
+  observer.count?.('outbox_claimed_total', {}, claimed);
+  const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
+  logOutbox(observer, what, {}, { workerId, claimed });
 }
 
 type LoopOptions = ClaimLoopOptions<ClaimedMessage, OutboxOutcome>;
@@ -146,17 +204,11 @@ function createLedgerCalls(
     const nowMs = clock.now();
     pace = nextPace(pace, { ...load(), sentPerMs: rate.perMs(nowMs) }, settings);
     observer.record?.('outbox_claim_duration_ms', nowMs - leasedAtMs, {});
-    if (items.length > 0) reportClaim(items.length);
+    if (items.length > 0) reportClaim(items.length, settings);
     else if (wasQuiet) idlePolls.foundNothing(poll);
     // An outcome or a report of a dead message that was stored during the poll may have made a message due.
     else if (isQuiet()) isChanged = true;
     return { items, leasedAtMs };
-  }
-
-  function reportClaim(claimed: number): void {
-    observer.count?.('outbox_claimed_total', {}, claimed);
-    const what = { source, operation: 'OUTBOX_CLAIM', phase: 'SUCCESS' } as const;
-    logOutbox(observer, what, {}, { workerId, claimed });
   }
 
   async function settle(ended: readonly SettledMessage[]): Promise<void> {

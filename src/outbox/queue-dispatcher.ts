@@ -2,7 +2,7 @@
 // settles only claims that no queue accepted.
 
 import { slept } from '../foundation/async/slept.ts';
-import { runUntilStopped, type Lifecycle } from '../foundation/lifecycle.ts';
+import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { createWaiters, waitForFirst } from '../foundation/async/waiters.ts';
 import { checkNumbers } from './check-outbox.ts';
 import {
@@ -24,6 +24,11 @@ export interface QueueDispatcherOptions extends ClaimingOptions, DeliveryQueueOp
   readonly waitingMax?: number | undefined;
 }
 
+export interface QueueDispatcher extends Lifecycle {
+  /** Puts up to `limit` due messages into queues, now. Returns how many; the others stay in the ledger. */
+  tick(limit?: number): Promise<number>;
+}
+
 const source = 'outbox-dispatcher';
 /** The first delay before a full queue is tried again. */
 const fullMs = 50;
@@ -40,12 +45,53 @@ const fullMs = 50;
  * await using dispatcher = createQueueDispatcher({ ledger: db.outbox, queue: db.queue });
  * await dispatcher.start();
  */
-export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycle {
+export function createQueueDispatcher(options: QueueDispatcherOptions): QueueDispatcher {
   const { queue, prefix, perTenant } = deliveryQueueSettings(options);
   const settings = claimingSettings(options);
   const { ledger, clock, observer, workerId, batchSize, leaseMs, tickIntervalMs } = settings;
   const waitingMax = options.waitingMax ?? limits.waitingMaxDefault;
   checkNumbers({ batchSize, leaseMs, waitingMax, tickIntervalMs });
+
+  async function claim(limit: number): Promise<readonly ClaimedMessage[]> {
+    const startMs = clock.now();
+    const claimed = await ledger.claimDueBatch(workerId, limit, { leaseMs });
+    observer.record?.('outbox_claim_duration_ms', clock.now() - startMs, {});
+    if (claimed.length > 0) observer.count?.('outbox_claimed_total', {}, claimed.length);
+    return claimed;
+  }
+
+  /** Returns the messages whose queues are full. If it rejects, some jobs may have been accepted. */
+  async function offer(claimed: readonly ClaimedMessage[]): Promise<readonly ClaimedMessage[]> {
+    const byQueue = Map.groupBy(claimed, (each) => deliveryQueueName(each, perTenant));
+    const offers = [...byQueue].map(async ([name, messages]) => {
+      const jobs = messages.map(toNewJob);
+      const taken = await queue.add(`${prefix}:${name}`, jobs, { waitingMax });
+      for (const message of messages.slice(0, taken)) reportJob(message);
+      return messages.slice(taken);
+    });
+    await Promise.allSettled(offers);
+    return (await Promise.all(offers)).flat();
+  }
+
+  function reportJob(message: ClaimedMessage): void {
+    const { integrationType, eventType } = message;
+    const what = { source, operation: 'OUTBOX_ENQUEUE_JOB', phase: 'SUCCESS' } as const;
+    logOutbox(observer, what, message, { outboxId: message.id, integrationType });
+    observer.count?.('outbox_jobs_total', { integrationType, eventType });
+  }
+
+  async function tick(limit: number = batchSize): Promise<number> {
+    checkNumbers({ limit });
+    const claimed = await claim(limit);
+    let unqueued = claimed;
+    try {
+      if (claimed.length > 0) unqueued = await offer(claimed);
+    } finally {
+      // Releasing the claims of jobs that may have been accepted makes their tokens stale.
+      await ledger.settle(unqueued.map(released(new Date(clock.now() + fullMs))));
+    }
+    return claimed.length - unqueued.length;
+  }
 
   async function pump(stopping: AbortSignal): Promise<void> {
     let releases: OutboxOutcome[] = [];
@@ -58,42 +104,22 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       nudged.wakeAll();
     });
 
-    async function claim(): Promise<readonly ClaimedMessage[]> {
-      const startMs = clock.now();
+    async function settleReleases(): Promise<void> {
       await ledger.settle(releases);
       releases = [];
-      const claimed = await ledger.claimDueBatch(workerId, batchSize, { leaseMs });
-      observer.record?.('outbox_claim_duration_ms', clock.now() - startMs, {});
-      if (claimed.length > 0) observer.count?.('outbox_claimed_total', {}, claimed.length);
-      return claimed;
     }
 
-    /** Returns the messages whose queues are full. */
-    async function offer(claimed: readonly ClaimedMessage[]): Promise<readonly ClaimedMessage[]> {
-      const byQueue = Map.groupBy(claimed, (each) => deliveryQueueName(each, perTenant));
-      const offers = [...byQueue].map(async ([name, messages]) => {
-        const jobs = messages.map(toNewJob);
-        const taken = await queue.add(`${prefix}:${name}`, jobs, { waitingMax });
-        for (const message of messages.slice(0, taken)) reportJob(message);
-        return messages.slice(taken);
-      });
+    async function offerOrRelease(
+      claimed: readonly ClaimedMessage[],
+    ): Promise<readonly ClaimedMessage[]> {
       try {
-        return (await Promise.all(offers)).flat();
+        return await offer(claimed);
       } catch (error) {
-        await Promise.allSettled(offers);
         // Some jobs may have been accepted: releasing their claims makes their tokens stale.
         releases = claimed.map(released());
-        await ledger.settle(releases);
-        releases = [];
+        await settleReleases();
         throw error;
       }
-    }
-
-    function reportJob(message: ClaimedMessage): void {
-      const { integrationType, eventType } = message;
-      const what = { source, operation: 'OUTBOX_ENQUEUE_JOB', phase: 'SUCCESS' } as const;
-      logOutbox(observer, what, message, { outboxId: message.id, integrationType });
-      observer.count?.('outbox_jobs_total', { integrationType, eventType });
     }
 
     /** Until a message was enqueued, or a worker settled a message that others of its ordering key waited for. */
@@ -108,9 +134,10 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
       let operation: 'OUTBOX_CLAIM' | 'OUTBOX_ENQUEUE_JOB' = 'OUTBOX_CLAIM';
       try {
         isNudged = false;
-        const claimed = await claim();
+        await settleReleases();
+        const claimed = await claim(batchSize);
         operation = 'OUTBOX_ENQUEUE_JOB';
-        const unqueued = claimed.length === 0 ? [] : await offer(claimed);
+        const unqueued = claimed.length === 0 ? [] : await offerOrRelease(claimed);
         failMs = outageMs.first;
         operation = 'OUTBOX_CLAIM';
         if (claimed.length === 0) await sleep(tickIntervalMs);
@@ -131,7 +158,7 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     }
     unsubscribe();
     try {
-      await ledger.settle(releases);
+      await settleReleases();
     } catch (error) {
       // The messages are claimed again after their leases expire.
       const what = { source, operation: 'OUTBOX_CLAIM', phase: 'ERROR' } as const;
@@ -159,7 +186,8 @@ export function createQueueDispatcher(options: QueueDispatcherOptions): Lifecycl
     }
   }
 
-  return runUntilStopped((signal) => Promise.all([pump(signal), keepLeases(signal)]));
+  const lifecycle = runUntilStopped((signal) => Promise.all([pump(signal), keepLeases(signal)]));
+  return withLifecycle(lifecycle, { tick });
 }
 
 function released(dueAt?: Date): (claim: OutboxClaim) => OutboxOutcome {

@@ -90,6 +90,26 @@ test('sends everything once, with the message as the ledger has it', async () =>
   assert.equal((await ledger.counts()).SENT, 300);
 });
 
+test('tick adds jobs of up to its limit of messages, and leaves the messages of full queues in the ledger', async () => {
+  const ledger = memoryOutboxLedger();
+  const queue = memoryQueue();
+  await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})), { integrationType: 'kafka:x' });
+  const dispatcher = createQueueDispatcher({ ledger, queue, waitingMax: 3 });
+  assert.equal(await dispatcher.tick(2), 2);
+  // One more fits into the queue of the webhooks, and one into the other queue.
+  assert.equal(await dispatcher.tick(), 2);
+  const { CLAIMED, PENDING } = await ledger.counts();
+  assert.deepEqual({ CLAIMED, PENDING }, { CLAIMED: 4, PENDING: 2 });
+  assert.equal(dispatcher.state, 'stopped');
+  const failing = { ...queue, add: () => Promise.reject(new Error('away')) };
+  const other = createQueueDispatcher({ ledger: memoryOutboxLedger(), queue: failing });
+  assert.equal(await other.tick(), 0);
+  const later = memoryOutboxLedger();
+  await enqueued(later, {});
+  await assert.rejects(createQueueDispatcher({ ledger: later, queue: failing }).tick(), /away/);
+  assert.equal((await later.counts()).PENDING, 1);
+});
+
 test('each tenant of a type has a separate queue, and so do messages without a tenant', async () => {
   const ledger = memoryOutboxLedger();
   const queue = memoryQueue();

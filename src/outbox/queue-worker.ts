@@ -4,12 +4,10 @@
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
 import { runUntilStopped, withLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
-import type { Cancel } from '../loops/claim-loop.ts';
 import { renewClaims } from '../loops/renew-claims.ts';
-import { attemptDelivery } from './attempt-delivery.ts';
+import { attemptWithinLease } from './attempt-delivery.ts';
 import { checkNumbers } from './check-outbox.ts';
 import type { Job } from '../work/work-queue.ts';
 import {
@@ -21,7 +19,7 @@ import {
 } from './delivery-job.ts';
 import { logOutbox } from './observe-outbox.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
-import type { OutboxOutcome, Renewed } from './outbox-ledger.ts';
+import type { Renewed } from './outbox-ledger.ts';
 import type { ClaimedMessage, OutboxClaim } from './outbox-message.ts';
 import {
   drained,
@@ -109,29 +107,13 @@ export function createQueueWorker(options: QueueWorkerOptions): QueueWorker {
 
     const ended = new AbortController();
     const extend = (claims: readonly OutboxClaim[]) => ledger.extend(claims, { leaseMs });
-    const leases = renewClaims({ clock, leaseMs, renew: extend, signal: ended.signal });
-
-    /** Undefined: another process has the claim. */
-    async function attemptWithin(
-      message: ClaimedMessage,
-      leasedAtMs: number,
-    ): Promise<OutboxOutcome | undefined> {
-      let cancel: Cancel | undefined;
-      let isLost = false;
-      const lease = leases.hold(message, leasedAtMs, () => {
-        isLost = true;
-        cancel?.(new MillraceError('LEASE_LOST', 'another process may have claimed the message'));
-      });
-      const outcome = await attemptDelivery(message, attempt, (given) => (cancel = given));
-      lease.end();
-      return isLost ? undefined : outcome;
-    }
+    const renewal = renewClaims({ clock, leaseMs, renew: extend, signal: ended.signal });
 
     async function handle(job: DeliveryJob): Promise<void> {
       const { outboxId: id, token } = job;
       const { renewed, leasedAtMs } = await renew({ id, token });
       if (typeof renewed === 'string') return reportDropped(job, renewed);
-      const outcome = await attemptWithin(renewed, leasedAtMs);
+      const outcome = await attemptWithinLease(renewed, attempt, { renewal, leasedAtMs });
       if (outcome === undefined) return reportDropped(job, 'stale');
       await settle({ item: renewed, outcome });
     }

@@ -59,7 +59,7 @@ import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
 
-export interface PlatformConfig extends EngineOptions {
+export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'> {
   readonly engines?: EngineUrls | undefined;
   /** Refuses to keep a role in a local file that was not configured, next to a store on a server. */
   readonly isProduction?: boolean | undefined;
@@ -167,7 +167,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const urls = config.engines ?? {};
   const needs = needsOf(config, modules);
   const engines = opening.use(
-    await openPlatformEngines({ urls, needs, isProduction, localUrl }, config),
+    await openPlatformEngines(
+      { urls, needs, isProduction, localUrl },
+      { ...config, outboxMaxAttempts: outbox.maxAttempts },
+    ),
   );
   const { store, outbox: ledger, outboxQueue: queue } = engines;
   const tokens = opening.use(await openTokens(store, { clock, observer }));

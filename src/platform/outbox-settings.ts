@@ -12,7 +12,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { deadLetterMessage } from '../outbox/dead-letter-message.ts';
 import type { OutboxDispatcherOptions } from '../outbox/outbox-dispatcher.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
-import type { IntegrationMessage, OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
+import type { OutboxProjectorDefinition } from '../outbox/outbox-projector.ts';
 import { namesTypes } from '../store/event-filter.ts';
 import type { OnDead } from '../outbox/report-outcome.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
@@ -29,27 +29,14 @@ type SendingOptions = Pick<
 
 type Destinations = Readonly<Record<string, Destination | DestinationSettings>>;
 
+/** `ESDB_SUBSCRIPTION_PREFIX` limits a projector whose filter names no event types. */
 export function withSettings(
-  { mapper, ...projector }: OutboxProjectorDefinition,
-  { typePrefixes, maxAttempts }: OutboxSettings,
+  projector: OutboxProjectorDefinition,
+  { typePrefixes }: Pick<OutboxSettings, 'typePrefixes'>,
 ): OutboxProjectorDefinition {
-  const limited = (message: IntegrationMessage): IntegrationMessage => ({
-    maxAttempts,
-    ...message,
-  });
   const { filter = {} } = projector;
-  const isLimited = typePrefixes.length > 0 && !namesTypes(filter);
-  return {
-    ...projector,
-    ...(isLimited ? { filter: { ...filter, typePrefixes } } : {}),
-    mapper: {
-      map(event) {
-        const mapped = mapper.map(event);
-        if (mapped === undefined || mapped === null) return mapped;
-        return ([] as readonly IntegrationMessage[]).concat(mapped).map(limited);
-      },
-    },
-  };
+  if (typePrefixes.length === 0 || namesTypes(filter)) return projector;
+  return { ...projector, filter: { ...filter, typePrefixes } };
 }
 
 /**
@@ -92,15 +79,16 @@ function withWebhookTimeouts(destinations: Destinations, timeoutMs: number): Des
   );
 }
 
-/** Enqueues a message for each dead message. */
-function deadLettersTo(
+/** Enqueues a message for each dead message. Without a list of destinations, every type has one. */
+export function deadLettersTo(
   { deadLetterTopic }: Pick<OutboxSettings, 'deadLetterTopic'>,
-  destinations: readonly string[],
+  destinations?: readonly string[],
 ): (ledger: OutboxLedger) => { readonly onDead?: OnDead } {
   if (deadLetterTopic === undefined) return () => ({});
   const type = deadLetterTopic.includes(':') ? deadLetterTopic : `kafka:${deadLetterTopic}`;
   const [kind = ''] = type.split(':', 1);
-  if (destinations.includes(type) || destinations.includes(kind)) {
+  const hasDestination = (name: string): boolean => destinations?.includes(name) !== false;
+  if (hasDestination(type) || hasDestination(kind)) {
     return (ledger) => ({
       onDead: async (message, error) =>
         void (await ledger.enqueueMany(deadLetterMessage(message, error, type))),

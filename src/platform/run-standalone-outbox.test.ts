@@ -27,6 +27,12 @@ test('WEBHOOK_TIMEOUT_MS limits a webhook, unless its settings have another limi
   assert.deepEqual(errors, ['no response within 20 ms', 'no response within 30 ms']);
 });
 
+test('OUTBOX_MAX_ATTEMPTS is the default of every enqueued message, and a message may set its own', async () => {
+  await using outbox = await start({ destinations: {} }, { OUTBOX_MAX_ATTEMPTS: '3' });
+  assert.equal((await outbox.ledger.enqueue(newMessage())).maxAttempts, 3);
+  assert.equal((await outbox.ledger.enqueue(newMessage({ maxAttempts: 7 }))).maxAttempts, 7);
+});
+
 test('a dead message is published once to OUTBOX_DEADLETTER_TOPIC, and a dead dead letter is not', async () => {
   const received: unknown[] = [];
   const kafka: Destination = async ({ integrationType, payload }) => {

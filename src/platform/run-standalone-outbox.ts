@@ -8,6 +8,7 @@ import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import { createOutboxMetrics } from '../outbox/outbox-metrics.ts';
 import { startOutboxProjector } from '../outbox/outbox-projector.ts';
 import type { SubscriptionRunner } from '../subscriptions/subscription-runner.ts';
+import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
 import type { OutboxDefinition, OutboxSender } from './define-outbox.ts';
 import { createEngineSet } from './engines/open-engines.ts';
 import type { OutboxSettings } from './config/outbox-environment.ts';
@@ -27,6 +28,10 @@ export interface StartOutboxOptions {
 
 export interface RunningOutbox extends AsyncDisposable {
   readonly ledger: OutboxLedger;
+  /** What the projectors read and store; undefined without projectors. */
+  readonly projecting: SubscriptionRoles | undefined;
+  /** The running projectors. */
+  readonly runners: readonly SubscriptionRunner[];
   /** Resolves when all events are projected and no message is due. */
   whenDrained(signal?: AbortSignal): Promise<void>;
   /** The number of events that projectors of this process dead-lettered: their messages are not in the outbox. */
@@ -70,7 +75,7 @@ export async function startOutbox(
   const engines = stack.use(
     createEngineSet(
       { urls, needs: { ...needs, outbox: 'required' }, isProduction: options.isProduction },
-      { observer },
+      { observer, outboxMaxAttempts: settings.maxAttempts },
     ),
   );
   const outbox = await engines.open('outbox');
@@ -82,19 +87,23 @@ export async function startOutbox(
   await stack.use(createOutboxMetrics({ ledger: outbox, observer })).start();
 
   const runners: SubscriptionRunner[] = [];
+  let projecting: SubscriptionRoles | undefined;
   if (projectors.length > 0) {
     const [store, subscriptions] = [
       await engines.open('store'),
       await engines.open('subscriptions'),
     ];
-    const roles = { store, subscriptions, outbox };
+    projecting = { store, subscriptions };
     for (const each of projectors) {
+      const roles = { ...projecting, outbox };
       runners.push(stack.use(await startOutboxProjector(roles, each, running)));
     }
   }
   const opened = stack.move();
   return {
     ledger: outbox,
+    projecting,
+    runners,
     get deadLetteredEvents() {
       return deadLetteredEvents;
     },

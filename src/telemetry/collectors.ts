@@ -3,8 +3,11 @@
 
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
-import type { SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
-import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
+import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
+import type {
+  SubscriptionRoles,
+  SubscriptionStorage,
+} from '../subscriptions/subscription-storage.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
 import type { Collector } from './collect-metrics.ts';
 import type { Sample } from './create-metrics.ts';
@@ -95,6 +98,26 @@ export function platformCollectors({
     },
   ];
 }
+
+/** The collectors of an outbox without a platform. Undefined `projecting`: it has no subscriptions. */
+export function outboxCollectors({
+  projecting,
+  ledger,
+}: {
+  readonly projecting: SubscriptionRoles | undefined;
+  readonly ledger: Pick<OutboxLedger, 'counts'> | undefined;
+}): readonly Collector[] {
+  return platformCollectors({
+    subscriptions: projecting === undefined ? noSubscriptions : subscriptionAdmin(projecting),
+    engines: { subscriptions: projecting?.subscriptions ?? noSubscriptions, outbox: ledger },
+  });
+}
+
+const noSubscriptions = {
+  list: async () => [],
+  lag: () => Promise.reject(new TypeError('this process has no subscriptions')),
+  deadLetters: { count: async () => 0 },
+};
 
 const resolutionMs = 10;
 

@@ -22,6 +22,8 @@ export interface CompiledApp extends Disposable {
   readonly createApp: (settings: AppSettings) => Promise<INestApplication>;
   /** Starts the application as a process. */
   readonly main: URL;
+  /** Starts the application of the outbox document, which its environment configures. */
+  readonly outboxMain: URL;
 }
 
 export async function compileApp(): Promise<CompiledApp> {
@@ -38,6 +40,7 @@ export async function compileApp(): Promise<CompiledApp> {
   return {
     createApp,
     main: new URL('main.js', app),
+    outboxMain: new URL('outbox-main.js', app),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

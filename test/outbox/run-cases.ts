@@ -35,13 +35,14 @@ export function outboxRunCases(
     });
     await writeConfig(workspace.folder, receiver.url);
     await store.append(streamName(1), newEvents('before', 3));
-    const running = runOutbox(workspace.folder, {
+    const env = {
       MILLRACE_STORE: url,
       OUTBOX_MAX_ATTEMPTS: '3',
       // The held request must not time out on a busy machine.
       WEBHOOK_TIMEOUT_MS: '25000',
-    });
-    await running.said('outbox started');
+    };
+    const running = runOutbox(workspace.folder, env, '--port', '0');
+    const { url: own } = await running.said('outbox started');
     await until('the existing events are delivered', () => receiver.requests.length === 3);
     await store.append(streamName(2), newEvents('after', 3));
     await until('the new events are delivered', () => receiver.requests.length === 6);
@@ -49,6 +50,15 @@ export function outboxRunCases(
     assert.equal(first?.headers['x-tenant-id'], 'core');
     assert.match(String(first?.headers['x-correlation-id']), /^before-/);
     assert.match(String(first?.headers['idempotency-key']), /^before-/);
+
+    const get = async (path: string): Promise<string> =>
+      (await fetch(`${String(own)}${path}`)).text();
+    assert.deepEqual(JSON.parse(await get('/health/ready')), {
+      status: 'ok',
+      checks: { store: { status: 'ok' }, outbox: { status: 'ok' } },
+    });
+    assert.match(await get('/metrics'), /^outbox_sent_total\{.*\} 6$/m);
+    assert.match(await get('/metrics'), /^outbox_pending_total 0$/m);
 
     await store.append(streamName(3), newEvents('held', 1));
     await arrived.promise;

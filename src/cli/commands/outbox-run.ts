@@ -4,29 +4,36 @@ import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { MillraceError } from '../../foundation/error.ts';
+import type { Logger } from '../../foundation/observer.ts';
 import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import type { OutboxDefinition, OutboxModule } from '../../platform/define-outbox.ts';
 import type { OutboxSettings } from '../../platform/config/outbox-environment.ts';
+import type { RunningOutbox } from '../../platform/run-standalone-outbox.ts';
+import type { HttpServer, HttpServerOptions } from '../../server/http/http-server.ts';
+import type { Metrics } from '../../telemetry/create-metrics.ts';
 import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
-import { flag, option } from '../options.ts';
+import { flag, nonNegativeInteger, option } from '../options.ts';
 import { displayUrl, outboxOption, storeUrl } from '../stores.ts';
 
 export const outboxRun = defineCommand({
   name: 'outbox run',
   summary: 'projects events into the outbox and sends due messages, until Ctrl-C',
-  usage: '[--config <file>] [--drain]',
+  usage: '[--config <file>] [--drain] [--port N]',
   options: {
     ...outboxOption,
     config: option('file', 'outbox definition (default: outbox.config.ts)'),
     drain: flag(
       'stops when all events are projected and no message is due; fails if an event was dead-lettered',
     ),
+    port: option('N', 'serves GET /metrics, /health/live and /health/ready (default: off)'),
+    host: option('address', 'address of --port (default: 127.0.0.1)'),
     verbose: flag('logs every message instead of problems only'),
     json: flag('logs JSON lines'),
   },
   examples: [
     'millrace outbox run',
     'millrace outbox run --config services/payments/outbox.config.ts --json',
+    'millrace outbox run --port 9464',
     'OUTBOX_CLAIM_BATCH_SIZE=500 millrace outbox run --drain',
   ],
   sections: [
@@ -48,6 +55,8 @@ export const outboxRun = defineCommand({
     const { values, stdout, signal, env, isTTY } = context;
     const { readOutboxEnvironment } = await import('../../platform/config/outbox-environment.ts');
     const { createLogger } = await import('../../telemetry/create-logger.ts');
+    const { createMetrics } = await import('../../telemetry/create-metrics.ts');
+    const { combineObservers } = await import('../../telemetry/create-telemetry.ts');
     const { startOutbox } = await import('../../platform/run-standalone-outbox.ts');
     const settings = readOutboxEnvironment(env);
     const definition = await loadDefinition(context, values.config, settings);
@@ -61,13 +70,15 @@ export const outboxRun = defineCommand({
       messageKey: 'message',
       level: values.verbose === true ? 'debug' : 'info',
     });
-    await using running = await startOutbox(definition, {
-      settings,
-      store,
-      outbox,
-      observer: { log },
-      isProduction: env['NODE_ENV'] === 'production',
-    });
+    const port = nonNegativeInteger('port', values.port);
+    const metrics = port === undefined ? undefined : createMetrics();
+    const observer = { log, ...definition.observer };
+    await using running = await startOutbox(
+      { ...definition, observer: combineObservers(metrics?.observer ?? {}, observer) },
+      { settings, store, outbox, isProduction: env['NODE_ENV'] === 'production' },
+    );
+    await using server =
+      metrics && (await serve(running, metrics, { port, host: values.host, log }));
     const { projectors = [], destinations } = definition;
     log.info(
       {
@@ -76,6 +87,7 @@ export const outboxRun = defineCommand({
         projectors: projectors.map((each) => each.name),
         destinations: Object.keys(destinations),
         batchSize: settings.batchSize,
+        url: server?.url,
       },
       'outbox started',
     );
@@ -100,6 +112,29 @@ export const outboxRun = defineCommand({
     return isIncomplete ? exitCodes.failed : exitCodes.ok;
   },
 });
+
+async function serve(
+  running: RunningOutbox,
+  metrics: Metrics,
+  { port, host, log }: Pick<HttpServerOptions, 'host' | 'port'> & { readonly log: Logger },
+): Promise<HttpServer> {
+  const { startHttpServer } = await import('../../server/http/http-server.ts');
+  const { outboxRunRoutes } = await import('../../server/api/health-routes.ts');
+  const { collectMetrics } = await import('../../telemetry/collect-metrics.ts');
+  const { outboxCollectors } = await import('../../telemetry/collectors.ts');
+  const collect = collectMetrics(metrics, outboxCollectors(running), { log });
+  const routes = outboxRunRoutes(running, async () => {
+    await collect();
+    return metrics.expose();
+  });
+  return startHttpServer({
+    routes,
+    authenticate: async () => undefined,
+    host,
+    port,
+    observer: { log },
+  });
+}
 
 const configNames = ['ts', 'mts', 'js', 'mjs'].map((extension) => `outbox.config.${extension}`);
 

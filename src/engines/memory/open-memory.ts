@@ -4,6 +4,7 @@ import { memoryKeyClaims, type KeyClaims } from '../../aggregates/idempotency.ts
 import { memorySnapshots, type SnapshotStore } from '../../aggregates/snapshot-store.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
+import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import { memoryOutboxLedger } from '../../outbox/memory-outbox-ledger.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { planInline, type InlineRoles } from '../../projections/inline-appends.ts';
@@ -46,7 +47,7 @@ export interface MemoryEngine extends MemoryRoles, AsyncDisposable {}
  * await using db = openMemory();
  * console.log(await db.store.streamInfo('banking.currency.v1-core-USD')); // undefined
  */
-export function openMemory(options: EventStoreOptions = {}): MemoryEngine {
+export function openMemory(options: EventStoreOptions & OutboxLedgerOptions = {}): MemoryEngine {
   const { clock } = options;
   const handle: MemoryEngine = lazyRoles<MemoryRoles>(
     {
@@ -60,7 +61,7 @@ export function openMemory(options: EventStoreOptions = {}): MemoryEngine {
       // The index needs no upkeep: it is lost only together with the events.
       sagas: () => ({ ...memorySagaIndex(), upkeep: undefined }),
       traces: memoryTraceIndex,
-      outbox: () => memoryOutboxLedger({ clock }),
+      outbox: () => memoryOutboxLedger(options),
       tasks: () => memoryTaskEngine({ clock }),
       queue: () => sqliteWorkQueue('memory:', options),
     },

@@ -9,6 +9,7 @@ import type { EndpointHealthStore } from '../../delivery/endpoint-health.ts';
 import { createWaiters } from '../../foundation/async/waiters.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
+import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { InlineRoles } from '../../projections/inline-appends.ts';
 import type { ReadModelRoles } from '../../projections/read-model-store.ts';
@@ -29,7 +30,7 @@ import { postgresEventStore, type PostgresStoreOptions } from './store/event-sto
 import { migratePostgres } from './store/schema.ts';
 import { postgresSubscriptionStorage } from './subscriptions/storage.ts';
 
-export interface PostgresOptions extends PostgresStoreOptions, ConnectOptions {
+export interface PostgresOptions extends PostgresStoreOptions, ConnectOptions, OutboxLedgerOptions {
   /** The PostgreSQL schema of the store and of all other roles except the outbox. Default: `millrace`. */
   readonly schema?: string | undefined;
   /** The PostgreSQL schema of the outbox. Default: `core_outbox`. */

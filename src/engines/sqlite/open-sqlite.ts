@@ -9,6 +9,7 @@ import type { BreakerStore } from '../../delivery/breaker-store.ts';
 import type { EndpointHealthStore } from '../../delivery/endpoint-health.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
+import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { planInline, type InlineRoles } from '../../projections/inline-appends.ts';
 import type { ReadModelRoles } from '../../projections/read-model-store.ts';
@@ -38,7 +39,7 @@ import {
 } from './subscriptions/subscriptions.ts';
 import { sqliteTaskEngine } from './tasks/tasks.ts';
 
-export interface SqliteOptions extends SqliteStoreOptions, BusOptions {
+export interface SqliteOptions extends SqliteStoreOptions, BusOptions, OutboxLedgerOptions {
   /** How long a write waits for a write of another process. Default: 10 s. */
   readonly busyTimeoutMs?: number | undefined;
   /** The first token of the subjects of tasks. Default: `gbe`. */
@@ -101,7 +102,7 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
       inlineAppends: planInline,
       sagas: () => sqlSagaIndex(database),
       traces: () => sqlTraceIndex(database),
-      outbox: () => sqliteOutboxLedger(file, { clock }),
+      outbox: () => sqliteOutboxLedger(file, options),
       bus: () =>
         createBus(sqliteBusEngine(file, { clock }), {
           ...options,

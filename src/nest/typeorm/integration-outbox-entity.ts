@@ -24,9 +24,9 @@ export const OutboxStatus = {
 export type OutboxStatus = Status;
 
 /**
- * A row of `core_outbox.integration_outbox`, with the properties of the outbox document. Read it with TypeORM;
- * send messages with `enqueue` and `enqueueIn`. `synchronize` and generated migrations ignore it, because the
- * ledger migrates its schema.
+ * A row of `core_outbox.integration_outbox`, with the properties of the outbox document. Read it with TypeORM, where
+ * a missing value is null; send messages with `enqueue`, which returns the stored row, and `enqueueIn`. `synchronize`
+ * and generated migrations ignore it, because the ledger migrates its schema.
  *
  * @example
  * import { IntegrationOutboxEntity } from 'millrace/nest/typeorm';
@@ -52,20 +52,20 @@ export class IntegrationOutboxEntity {
   declare readonly integrationType: string;
   declare readonly eventType: string;
   declare readonly payload: Readonly<Record<string, unknown>>;
-  declare readonly headers: Readonly<Record<string, unknown>> | null;
-  declare readonly tenantId: string | null;
-  declare readonly userId: string | null;
-  declare readonly correlationId: string | null;
+  declare readonly headers: Readonly<Record<string, unknown>> | null | undefined;
+  declare readonly tenantId: string | null | undefined;
+  declare readonly userId: string | null | undefined;
+  declare readonly correlationId: string | null | undefined;
   declare readonly dueAt: Date;
   declare readonly attempts: number;
   declare readonly maxAttempts: number;
   declare readonly status: OutboxStatus;
-  declare readonly lockedAt: Date | null;
-  declare readonly lockedBy: string | null;
+  declare readonly lockedAt: Date | null | undefined;
+  declare readonly lockedBy: string | null | undefined;
   declare readonly createdAt: Date;
   declare readonly updatedAt: Date;
-  declare readonly sentAt: Date | null;
-  declare readonly lastError: string | null;
+  declare readonly sentAt: Date | null | undefined;
+  declare readonly lastError: string | null | undefined;
 }
 
 const time = { type: 'timestamp with time zone' } as const;

@@ -9,8 +9,12 @@ import {
   type PostgresOptions,
 } from '../../engines/postgres/index.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { readOutboxEnvironment } from '../../platform/config/outbox-environment.ts';
 
-export type TypeormOptions = Omit<PostgresOptions, 'connectionsMax'>;
+export interface TypeormOptions extends Omit<PostgresOptions, 'connectionsMax'> {
+  /** The attempts of a message that is enqueued without `maxAttempts`. Default: `OUTBOX_MAX_ATTEMPTS`, else 10. */
+  readonly outboxMaxAttempts?: number | undefined;
+}
 
 /**
  * Opens the database of an initialised PostgreSQL DataSource on its pool. Live reading of the store keeps one
@@ -30,7 +34,8 @@ export async function openTypeorm(
   dataSource: DataSource,
   options: TypeormOptions = {},
 ): Promise<PostgresEngine> {
-  return openPostgres(poolOf(dataSource), options);
+  const { outboxMaxAttempts = readOutboxEnvironment(process.env).maxAttempts } = options;
+  return openPostgres(poolOf(dataSource), { ...options, outboxMaxAttempts });
 }
 
 export function poolOf(dataSource: DataSource): Pool {

@@ -76,6 +76,25 @@ test('the entity works with repositories and query builders, and rejects writes'
   await assert.rejects(rows.delete({ id }), /cannot delete from view/);
 });
 
+test('enqueue returns the row as the entity reads it, with OUTBOX_MAX_ATTEMPTS', async () => {
+  process.env['OUTBOX_MAX_ATTEMPTS'] = '4';
+  try {
+    await using outbox = new TypeormOutboxRepository(dataSource);
+    const enqueued: IntegrationOutboxEntity = await outbox.enqueue(
+      newMessage({ tenantId: 'core' }),
+    );
+    const rows = dataSource.getRepository(IntegrationOutboxEntity);
+    const row = await rows.findOneByOrFail({ id: enqueued.id });
+    for (const [name, value] of Object.entries(row)) {
+      assert.deepEqual(enqueued[name as keyof typeof enqueued] ?? null, value, name);
+    }
+    assert.equal(row.maxAttempts, 4);
+    assert.equal(await outbox.getAttempts(row.id), 0);
+  } finally {
+    delete process.env['OUTBOX_MAX_ATTEMPTS'];
+  }
+});
+
 test('synchronize leaves the view of the outbox unchanged', async () => {
   await using outbox = new TypeormOutboxRepository(dataSource);
   const { id } = await outbox.enqueue(newMessage());

@@ -1,10 +1,12 @@
 // The PostgreSQL outbox ledger on the connection pool of a TypeORM DataSource.
 
 import { Inject, Injectable, Optional } from '@nestjs/common';
+import type { ClientBase } from 'pg';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { PostgresEngine, PostgresTransaction } from '../../engines/postgres/index.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
+import type { SubscriptionStorage } from '../../subscriptions/subscription-storage.ts';
 import { OutboxRepository } from '../outbox-repository.ts';
 import {
   checkIsPostgres,
@@ -15,7 +17,7 @@ import {
 
 export interface TypeormOutboxOptions extends Pick<
   TypeormOptions,
-  'clock' | 'migrate' | 'observer' | 'prepare'
+  'clock' | 'migrate' | 'observer' | 'outboxMaxAttempts' | 'prepare'
 > {
   /** The PostgreSQL schema of the outbox. Default: `core_outbox`. */
   readonly schema?: string | undefined;
@@ -54,6 +56,7 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   extend: true,
   whenDue: true,
   find: true,
+  getAttempts: true,
   bySource: true,
   erase: true,
   list: true,
@@ -119,6 +122,7 @@ export class TypeormOutboxRepository extends Repository {
   readonly #dataSource: DataSource;
   readonly #options: TypeormOutboxOptions;
   #opening: Promise<PostgresEngine> | undefined;
+  #checkpoints: PostgresEngine | undefined;
   #isClosed = false;
 
   constructor(dataSource: DataSource, options: TypeormOutboxOptions = {}) {
@@ -141,8 +145,19 @@ export class TypeormOutboxRepository extends Repository {
     return (await this.#ledger()).enqueueIn(client, items);
   }
 
+  /**
+   * Checkpoints and dead letters in the same database, in the schema `millrace`, which the first call creates: for
+   * projectors of an event store without them, such as KurrentDB.
+   */
+  async subscriptions(): Promise<SubscriptionStorage<ClientBase>> {
+    const options = { ...this.#options, schema: undefined, roles: ['store'] } as const;
+    this.#checkpoints ??= await openTypeorm(this.#dataSource, options);
+    return this.#checkpoints.subscriptions;
+  }
+
   override async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    await this.#checkpoints?.[Symbol.asyncDispose]();
     // An engine that failed to open needs no closing.
     const engine = await this.#opening?.catch(() => undefined);
     await engine?.[Symbol.asyncDispose]();

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BusOptions } from '../../bus/create-bus.ts';
 import { once } from '../../foundation/once.ts';
+import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import { lazyPersonalData } from '../../store/personal-data.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
@@ -20,7 +21,7 @@ import {
   type ResolveOptions,
 } from './resolve-roles.ts';
 
-export interface EngineOptions extends EventStoreOptions {
+export interface EngineOptions extends EventStoreOptions, OutboxLedgerOptions {
   /** PostgreSQL and MongoDB: `off` leaves the schema to `millrace migrate`; a file is always migrated. */
   readonly migrate?: 'auto' | 'off' | undefined;
 }

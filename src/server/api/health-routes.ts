@@ -7,7 +7,8 @@ import { Type } from '../../contracts/type.ts';
 import { metricsContentTypes, type MetricsFormat } from '../../telemetry/create-metrics.ts';
 import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
 import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import type { RunningOutbox } from '../../platform/run-standalone-outbox.ts';
+import { route, type Route, type RouteResponse } from '../../platform/modules/route.ts';
 import { textResponse, type ApiPlatform } from './api-context.ts';
 
 const responseMsMax = 2_000;
@@ -25,8 +26,43 @@ interface Check {
 }
 
 export function healthRoutes(platform: ApiPlatform): readonly Route[] {
-  const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
   const checkFiles = watchFiles(platform.engines.roles);
+  return probeRoutes(async () => {
+    const { store, outbox, roles } = platform.engines;
+    const { state } = platform;
+    return {
+      platform: state === 'started' ? ok : failing(`the platform is ${state}`),
+      store: await checkResponse(store.head()),
+      ...checkShards(platform.failingShards()),
+      ...(await checkReadModels(platform.engines)),
+      ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
+      ...localRoles(roles),
+      ...checkFiles(),
+    };
+  });
+}
+
+/** Health and metrics of an outbox without a platform. Anonymous, because such a process has no tokens. */
+export function outboxRunRoutes(
+  { ledger, projecting, runners }: RunningOutbox,
+  metrics: (format: MetricsFormat) => Promise<string>,
+): readonly Route[] {
+  return [
+    ...probeRoutes(async () => ({
+      ...(projecting && { store: await checkResponse(projecting.store.head()) }),
+      outbox: await checkResponse(ledger.paused()),
+      ...checkShards(runners.flatMap(({ status }) => status.failing)),
+    })),
+    route({
+      ...metricsRouteBase,
+      access: 'anonymous',
+      handle: ({ headers }) => metricsResponse(metrics, headers),
+    }),
+  ];
+}
+
+function probeRoutes(check: () => Promise<Readonly<Record<string, Check>>>): readonly Route[] {
+  const base = { method: 'GET', tag: 'health', access: 'anonymous' } as const;
   return [
     route({
       ...base,
@@ -44,17 +80,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
         503: { description: 'Not ready', schema: readiness },
       },
       async handle() {
-        const { store, outbox, roles } = platform.engines;
-        const { state } = platform;
-        const checks = {
-          platform: state === 'started' ? ok : failing(`the platform is ${state}`),
-          store: await checkResponse(store.head()),
-          ...checkShards(platform.failingShards()),
-          ...(await checkReadModels(platform.engines)),
-          ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
-          ...localRoles(roles),
-          ...checkFiles(),
-        };
+        const checks = await check();
         const isReady = Object.values(checks).every(({ status }) => status === 'ok');
         return {
           status: isReady ? 200 : 503,
@@ -122,27 +148,38 @@ function watchFiles(roles: readonly ResolvedRole[]): () => Readonly<Record<strin
   return check;
 }
 
+const metricsRouteBase = {
+  method: 'GET',
+  path: '/metrics',
+  summary: 'Metrics in the Prometheus text format, or as OpenMetrics with exemplars',
+  tag: 'health',
+  responses: { 200: { description: 'The metrics', contentType: metricsContentTypes.prometheus } },
+} as const;
+
 /** Needs the scope `read`, because metrics show the load and the failures of all tenants. */
 export function metricsRoute(metrics: (format: MetricsFormat) => Promise<string>): Route {
   return route({
-    method: 'GET',
-    path: '/metrics',
-    summary: 'Metrics in the Prometheus text format, or as OpenMetrics with exemplars',
-    tag: 'health',
+    ...metricsRouteBase,
     access: 'read',
-    responses: { 200: { description: 'The metrics', contentType: metricsContentTypes.prometheus } },
-    async handle({ principal, headers }) {
+    handle: async ({ principal, headers }) => {
       if (principal?.tenant !== undefined) {
         throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
           details: { field: 'authorization' },
         });
       }
-      // Prometheus prefers OpenMetrics wherever it accepts it.
-      const isOpen = (headers['accept'] ?? '').includes('application/openmetrics-text');
-      const format = isOpen ? 'openmetrics' : 'prometheus';
-      return textResponse(metricsContentTypes[format], await metrics(format));
+      return metricsResponse(metrics, headers);
     },
   });
+}
+
+/** Prometheus prefers OpenMetrics wherever it accepts it. */
+async function metricsResponse(
+  metrics: (format: MetricsFormat) => Promise<string>,
+  headers: Readonly<Record<string, string | undefined>>,
+): Promise<RouteResponse> {
+  const isOpen = (headers['accept'] ?? '').includes('application/openmetrics-text');
+  const format = isOpen ? 'openmetrics' : 'prometheus';
+  return textResponse(metricsContentTypes[format], await metrics(format));
 }
 
 /** A role in a local file is no failure, but other processes do not see its data. */

@@ -8,6 +8,7 @@ import {
   createOutboxLedger,
   type EngineClaim,
   type OutboxEngine,
+  type OutboxLedgerOptions,
 } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
@@ -46,11 +47,12 @@ export type PostgresTransaction = Pick<ClientBase, 'query'> | TransactionQuery;
 export function postgresOutboxLedger(
   connection: PostgresConnection,
   schema: string,
-  {
-    clock = systemClock,
-    observer = silentObserver,
-  }: { readonly clock?: Clock | undefined; readonly observer?: Observer | undefined } = {},
+  options: OutboxLedgerOptions & {
+    readonly clock?: Clock | undefined;
+    readonly observer?: Observer | undefined;
+  } = {},
 ): OutboxLedger<PostgresTransaction> {
+  const { clock = systemClock, observer = silentObserver } = options;
   const lock = lockClass(schema);
   const channel = `millrace_outbox_${lock}`;
   const statement = (name: string, text: string): PreparedSql => ({
@@ -276,7 +278,7 @@ export function postgresOutboxLedger(
       keptClient.release();
     },
   };
-  return createOutboxLedger(engine);
+  return createOutboxLedger(engine, options);
 }
 
 function toSource(row: Row): Source {

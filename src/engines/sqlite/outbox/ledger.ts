@@ -10,6 +10,7 @@ import {
   createOutboxLedger,
   dueMsOf,
   type OutboxEngine,
+  type OutboxLedgerOptions,
 } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxLimits as limits } from '../../../outbox/outbox-limits.ts';
 import type { Enqueued, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
@@ -32,8 +33,9 @@ export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'pr
 
 export function sqliteOutboxLedger(
   { path, writer, database, reader, reading }: SqliteFile,
-  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
+  options: OutboxLedgerOptions & { readonly clock?: Clock | undefined } = {},
 ): OutboxLedger<SqliteOutboxTransaction> {
+  const { clock = systemClock } = options;
   const ids = createIds({ clock });
   const waiters = createWaiters();
   const watch = watchCommits({
@@ -245,5 +247,5 @@ export function sqliteOutboxLedger(
       waiters.wakeAll();
     },
   };
-  return createOutboxLedger(engine);
+  return createOutboxLedger(engine, options);
 }

@@ -24,8 +24,9 @@ export const enqueueCases: LedgerCases = {
       maxAttempts: 3,
       dueAt: past,
     });
-    const { id } = await ledger.enqueue(item);
-    const found = await ledger.find(id);
+    const returned = await ledger.enqueue(item);
+    const found = await ledger.find(returned.id);
+    assert.deepEqual({ ...found, isDuplicate: false }, returned);
     const { dueAt, ...given } = item;
     for (const [name, value] of Object.entries(given)) {
       assert.deepEqual(found?.[name as keyof typeof found], value, name);
@@ -51,6 +52,16 @@ export const enqueueCases: LedgerCases = {
     assert.ok(Math.abs(found.dueAt.getTime() - found.createdAt.getTime()) < 5_000);
   },
 
+  async 'returns the failed attempts of a message by its id'(_opened, ledger) {
+    const { id } = await ledger.enqueue(newMessage());
+    assert.equal(await ledger.getAttempts(id), 0);
+    await ledger.markFailed(await claimOne(ledger), 'HTTP 503', new Date(Date.now() + 60_000));
+    assert.equal(await ledger.getAttempts(id), 1);
+    for (const unknown of ['01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77', 'no id']) {
+      await rejectsWith(() => ledger.getAttempts(unknown), 'OUTBOX_UNKNOWN');
+    }
+  },
+
   async 'the same event for the same destination is stored once, and reported as a duplicate'(
     _opened,
     ledger,
@@ -58,7 +69,7 @@ export const enqueueCases: LedgerCases = {
     const item = newMessage();
     const first = await ledger.enqueue(item);
     const second = await ledger.enqueue({ ...item, payload: { other: true } });
-    assert.deepEqual(second, { id: first.id, isDuplicate: true });
+    assert.deepEqual(second, { ...first, isDuplicate: true });
     assert.deepEqual((await claimOne(ledger)).payload, item.payload);
   },
 

@@ -1,0 +1,1 @@
+export { OutboxRepository } from 'millrace/nest';

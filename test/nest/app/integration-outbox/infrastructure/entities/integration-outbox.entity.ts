@@ -1,0 +1,1 @@
+export { IntegrationOutboxEntity } from 'millrace/nest/typeorm';

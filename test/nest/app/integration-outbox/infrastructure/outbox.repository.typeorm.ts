@@ -1,0 +1,1 @@
+export { TypeormOutboxRepository } from 'millrace/nest/typeorm';
