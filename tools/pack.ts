@@ -32,8 +32,10 @@ rmSync(dist, { recursive: true, force: true });
 // `npm test` has already checked the same sources.
 const unchecked = process.argv.includes('--no-check') ? ['--noCheck'] : [];
 run('tsc', ['-p', 'tsconfig.build.json', '--checkers', '1', ...unchecked]);
+run('node', ['tools/setup.mjs', '--console']);
 const copied = [
   'schemas',
+  'console/dist',
   'LICENSE',
   'README.md',
   'CHANGELOG.md',
