@@ -45,7 +45,7 @@ describe('millrace token', () => {
     await assert.rejects(() => tokens.useLink(code));
     const records = await store.readAll({ filter: { system: true } }).toArray();
     assert.match(JSON.stringify(records), /"console\.link"/);
-    const unknown = await home.millrace('console link --as nobody');
+    const unknown = await home.millrace('console link --as missing');
     assert.deepEqual([unknown.code, unknown.stderr.includes('TOKEN_UNKNOWN')], [1, true]);
   });
 

@@ -19,9 +19,11 @@ const used = [
   'GET /admin/system',
   'GET /admin/traces/{correlationId}',
   'GET /api/v1/events',
-  'GET /api/v1/streams/{stream}',
   'GET /api/v1/streams/{stream}/events',
 ] as const;
+
+/** Longer types have a line for each field. */
+const lineCharsMax = 100;
 
 interface Schema {
   readonly type?: string | readonly string[];
@@ -117,10 +119,12 @@ function objectType(schema: Schema, depth: number): string {
     const isRequired = required.includes(name);
     const key = /^\w+$/.test(name) ? name : `'${name}'`;
     const type = typeOf(field, depth + 1);
-    return `${pad}readonly ${key}${isRequired ? '' : '?'}: ${type}${isRequired ? '' : ' | undefined'};\n`;
+    return `readonly ${key}${isRequired ? '' : '?'}: ${type}${isRequired ? '' : ' | undefined'};`;
   });
   if (fields.length === 0) return 'Readonly<Record<string, unknown>>';
-  return `{\n${fields.join('')}${'  '.repeat(depth)}}`;
+  const line = `{ ${fields.join(' ')} }`;
+  if (line.length <= lineCharsMax && !line.includes('\n')) return line;
+  return `{\n${fields.map((field) => `${pad}${field}\n`).join('')}${'  '.repeat(depth)}}`;
 }
 
 function literal(value: unknown): string {

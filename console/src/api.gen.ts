@@ -19,10 +19,7 @@ export interface Api {
   'POST /console/session': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;
-    readonly body: {
-      readonly token?: string | undefined;
-      readonly link?: string | undefined;
-    };
+    readonly body: { readonly token?: string | undefined; readonly link?: string | undefined; };
     readonly response: undefined;
   };
   'DELETE /console/session': {
@@ -33,9 +30,7 @@ export interface Api {
   };
   'GET /admin/failures': {
     readonly params: Readonly<Record<string, unknown>>;
-    readonly query: {
-      readonly tenant?: string | undefined;
-    };
+    readonly query: { readonly tenant?: string | undefined; };
     readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
@@ -56,12 +51,8 @@ export interface Api {
     };
   };
   'GET /admin/failures/{fingerprint}': {
-    readonly params: {
-      readonly fingerprint: string;
-    };
-    readonly query: {
-      readonly tenant?: string | undefined;
-    };
+    readonly params: { readonly fingerprint: string; };
+    readonly query: { readonly tenant?: string | undefined; };
     readonly body: undefined;
     readonly response: {
       readonly group: {
@@ -107,9 +98,7 @@ export interface Api {
       readonly all?: boolean | undefined;
       readonly reason: string;
     };
-    readonly response: {
-      readonly discarded: number;
-    };
+    readonly response: { readonly discarded: number; };
   };
   'POST /admin/dlq/replay': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -123,18 +112,12 @@ export interface Api {
       readonly since?: string | undefined;
       readonly all?: boolean | undefined;
     };
-    readonly response: {
-      readonly requested: number;
-    };
+    readonly response: { readonly requested: number; };
   };
   'POST /admin/jobs/{id}/retry': {
-    readonly params: {
-      readonly id: string;
-    };
+    readonly params: { readonly id: string; };
     readonly query: Readonly<Record<string, unknown>>;
-    readonly body: {
-      readonly fromStep?: string | undefined;
-    };
+    readonly body: { readonly fromStep?: string | undefined; };
     readonly response: {
       readonly changed: boolean;
       readonly task: {
@@ -153,10 +136,7 @@ export interface Api {
         readonly fence: number;
         readonly revision: number;
         readonly worker?: string | undefined;
-        readonly progress?: {
-          readonly percent: number;
-          readonly message?: string | undefined;
-        } | undefined;
+        readonly progress?: { readonly percent: number; readonly message?: string | undefined; } | undefined;
         readonly result?: unknown | undefined;
         readonly error?: {
           readonly message: string;
@@ -201,9 +181,7 @@ export interface Api {
       readonly since?: string | undefined;
       readonly all?: boolean | undefined;
     };
-    readonly response: {
-      readonly replayed: number;
-    };
+    readonly response: { readonly replayed: number; };
   };
   'GET /admin/overview': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -241,11 +219,7 @@ export interface Api {
         readonly failed: number;
         readonly done: number;
       } | undefined;
-      readonly failing: readonly ({
-        readonly subscription: string;
-        readonly failures: number;
-        readonly reason: string;
-      })[];
+      readonly failing: readonly ({ readonly subscription: string; readonly failures: number; readonly reason: string; })[];
       readonly series: readonly ({
         readonly at: string;
         readonly eventsPerSecond?: number | undefined;
@@ -257,9 +231,7 @@ export interface Api {
     };
   };
   'GET /admin/resolve/{id}': {
-    readonly params: {
-      readonly id: string;
-    };
+    readonly params: { readonly id: string; };
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: undefined;
     readonly response: {
@@ -291,12 +263,8 @@ export interface Api {
     };
   };
   'GET /admin/traces/{correlationId}': {
-    readonly params: {
-      readonly correlationId: string;
-    };
-    readonly query: {
-      readonly waitMs?: number | undefined;
-    };
+    readonly params: { readonly correlationId: string; };
+    readonly query: { readonly waitMs?: number | undefined; };
     readonly body: undefined;
     readonly response: {
       readonly correlationId: string;
@@ -426,18 +394,8 @@ export interface Api {
       readonly cursor?: string | undefined;
     };
   };
-  'GET /api/v1/streams/{stream}': {
-    readonly params: {
-      readonly stream: string;
-    };
-    readonly query: Readonly<Record<string, unknown>>;
-    readonly body: undefined;
-    readonly response: undefined;
-  };
   'GET /api/v1/streams/{stream}/events': {
-    readonly params: {
-      readonly stream: string;
-    };
+    readonly params: { readonly stream: string; };
     readonly query: {
       readonly from?: number | undefined;
       readonly direction?: 'forwards' | 'backwards' | undefined;

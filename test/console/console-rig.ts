@@ -77,8 +77,8 @@ const reportViolations = `document.addEventListener('securitypolicyviolation', (
 
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-export async function openConsole(browser: Browser): Promise<ConsoleRig> {
-  const api = await openApi();
+export async function openConsole(browser: Browser, port = 0): Promise<ConsoleRig> {
+  const api = await openApi({ port });
   return {
     api,
     async append(type, { id = '1', payload = { amount: 1 }, correlationId = 'flow-1' } = {}) {

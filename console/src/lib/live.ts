@@ -40,7 +40,7 @@ const notAuthenticated = 4401;
 const deliverMs = 80;
 const retryMsMin = 250;
 const retryMsMax = 8_000;
-/** A tab that nobody sees disconnects after this time. */
+/** A hidden tab disconnects after this time. */
 const hiddenMs = 30_000;
 
 function createLive() {

@@ -1,5 +1,5 @@
-// Sessions of the console and the one-time links that open them, as tokens of their own kind: every process knows them,
-// and they end with the token that they were created from.
+// Sessions of the console and the one-time links that open them. Both are tokens of a separate kind: every process
+// knows them, and they end with the token that they were created from.
 
 import type { Clock } from '../../foundation/clock.ts';
 import type { IdSource } from '../../foundation/ids.ts';
