@@ -34,7 +34,7 @@ export interface EventSearch {
   readonly live?: boolean | undefined;
 }
 
-export interface StreamSearch {
+interface StreamSearch {
   /** The revision of the open event. */
   readonly at?: number | undefined;
 }
@@ -45,7 +45,7 @@ export interface TraceSearch {
   readonly only?: 'failures' | undefined;
 }
 
-export interface FailureSearch {
+interface FailureSearch {
   /** The fingerprint of the open group. */
   readonly group?: string | undefined;
 }

@@ -22,7 +22,7 @@ import { live, useLiveStatus } from './lib/live.ts';
 import { useSession } from './lib/session.ts';
 import { setTheme, useTheme, type Theme } from './lib/theme.ts';
 import { Palette } from './palette.tsx';
-import { cx, Kbd } from './ui/parts.tsx';
+import { cx, IconButton, Kbd } from './ui/parts.tsx';
 import { Modal } from './ui/sheet.tsx';
 import { viewsFor, type View } from './views.ts';
 
@@ -54,14 +54,12 @@ export function Shell({ onSignedOut }: { readonly onSignedOut: () => void }) {
       <Navigation views={views} isOpen={isNavOpen} onClose={() => setNavOpen(false)} />
       <div className="flex min-w-0 flex-1 flex-col">
         <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-panel px-3 sm:gap-3 sm:px-5">
-          <button
-            type="button"
-            aria-label="Open the navigation"
+          <IconButton
+            label="Open the navigation"
+            icon={MenuIcon}
             onClick={() => setNavOpen(true)}
-            className="inline-flex size-8 items-center justify-center rounded-md text-soft hover:bg-hover lg:hidden"
-          >
-            <MenuIcon size={17} aria-hidden />
-          </button>
+            className="inline-flex lg:hidden"
+          />
           <button
             type="button"
             onClick={() => setPaletteOpen(true)}
@@ -76,14 +74,12 @@ export function Shell({ onSignedOut }: { readonly onSignedOut: () => void }) {
           </button>
           <div className="ml-auto flex items-center gap-1 sm:gap-2">
             <Connection />
-            <button
-              type="button"
-              aria-label="Keyboard shortcuts"
+            <IconButton
+              label="Keyboard shortcuts"
+              icon={CircleHelp}
               onClick={() => setHelpOpen(true)}
-              className="hidden size-8 items-center justify-center rounded-md text-soft hover:bg-hover hover:text-text sm:inline-flex"
-            >
-              <CircleHelp size={16} aria-hidden />
-            </button>
+              className="hidden sm:inline-flex"
+            />
             <Account onSignedOut={onSignedOut} />
           </div>
         </header>
@@ -130,14 +126,12 @@ function Navigation({
             <Waves size={16} aria-hidden />
           </span>
           <span className="text-sm font-semibold tracking-tight">Millrace</span>
-          <button
-            type="button"
-            aria-label="Close the navigation"
+          <IconButton
+            label="Close the navigation"
+            icon={X}
             onClick={onClose}
-            className="ml-auto inline-flex size-8 items-center justify-center rounded-md text-soft hover:bg-hover lg:hidden"
-          >
-            <X size={16} aria-hidden />
-          </button>
+            className="ml-auto inline-flex lg:hidden"
+          />
         </div>
         <div className="flex flex-1 flex-col gap-5 overflow-y-auto px-3 py-3">
           {[...groups].map(([group, all]) => (

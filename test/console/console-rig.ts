@@ -11,6 +11,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { createEnvelope } from '../../src/contracts/index.ts';
 import type { TokenScope } from '../../src/platform/tokens/scopes.ts';
+import type { ApiOptions } from '../../src/server/api/start-api.ts';
 import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
 
 const flags = [
@@ -46,7 +47,7 @@ export interface Visit extends AsyncDisposable {
   axe(): Promise<readonly string[]>;
 }
 
-export interface VisitOptions {
+interface VisitOptions {
   readonly theme?: 'dark' | 'light';
   readonly width?: number;
   readonly height?: number;
@@ -77,8 +78,11 @@ const reportViolations = `document.addEventListener('securitypolicyviolation', (
 
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-export async function openConsole(browser: Browser, port = 0): Promise<ConsoleRig> {
-  const api = await openApi({ port });
+export async function openConsole(
+  browser: Browser,
+  address: Pick<ApiOptions, 'host' | 'port'> = {},
+): Promise<ConsoleRig> {
+  const api = await openApi(address);
   return {
     api,
     async append(type, { id = '1', payload = { amount: 1 }, correlationId = 'flow-1' } = {}) {

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
+import { startApi } from '../../src/server/api/start-api.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { until } from '../../src/testing/support/server/api-rig.ts';
 import { launchBrowser, openConsole, serveUnder } from './console-rig.ts';
 
@@ -118,6 +120,35 @@ describe('the console in Chromium', () => {
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
     assert.equal(await rows.count(), 3);
+  });
+
+  test('after a restart of the server the page catches up, and shows no event twice', async () => {
+    await using reserved = await reservePort();
+    const { host, port } = reserved;
+    await using rig = await openConsole(browser, { host, port });
+    await rig.append('order.placed.v1');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('events?live=true');
+    await page.getByRole('status').getByText('Live').waitFor();
+    await rig.append('order.paid.v1');
+    await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await rig.api.server[Symbol.asyncDispose]();
+    await page.getByRole('alert').getByText('No connection since').waitFor();
+    await rig.append('order.packed.v1');
+    await using again = await startApi(rig.api.platform, { host, port });
+    await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await rig.append('order.shipped.v1');
+    await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
+    assert.equal(await page.getByRole('option').count(), 4);
+    assert.equal(again.port, port);
+    // The browser reports each attempt to connect.
+    const failed = visit.errors.splice(0);
+    assert.deepEqual(
+      failed.filter((error) => !/ERR_CONNECTION_REFUSED/.test(error)),
+      [],
+    );
   });
 
   test('any id pasted into the palette leads to its page', async () => {

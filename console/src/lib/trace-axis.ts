@@ -5,7 +5,7 @@ export interface Interval {
   readonly toMs: number;
 }
 
-export interface Gap extends Interval {
+interface Gap extends Interval {
   /** In percent of the width. */
   readonly left: number;
   readonly width: number;

@@ -1,7 +1,7 @@
 // The small parts of all views.
 
 import { Link } from '@tanstack/react-router';
-import { Check, Copy as CopyIcon } from 'lucide-react';
+import { Check, Copy as CopyIcon, type LucideIcon } from 'lucide-react';
 import { useEffect, useState, type ComponentProps, type ReactNode } from 'react';
 import { agoText, timeText, utcText } from '../lib/format.ts';
 
@@ -59,6 +59,33 @@ export function Button({
         className,
       )}
     />
+  );
+}
+
+/** A button without text. */
+export function IconButton({
+  label,
+  icon: Icon,
+  className,
+  onClick,
+}: {
+  readonly label: string;
+  readonly icon: LucideIcon;
+  readonly className?: string;
+  readonly onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      onClick={onClick}
+      className={cx(
+        'size-8 items-center justify-center rounded-md text-soft hover:bg-hover hover:text-text',
+        className ?? 'inline-flex',
+      )}
+    >
+      <Icon size={16} aria-hidden />
+    </button>
   );
 }
 

@@ -112,7 +112,7 @@ export function Failed({
   );
 }
 
-export function Forbidden({ error }: { readonly error: ApiError }) {
+function Forbidden({ error }: { readonly error: ApiError }) {
   const { name, scopes, tenant } = useSession();
   const scope = error.problem?.details?.['scope'];
   return (

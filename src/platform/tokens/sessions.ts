@@ -37,7 +37,7 @@ export type SessionSource =
       readonly expiresAtMs: number | undefined;
     });
 
-export interface OpenedSession {
+interface OpenedSession {
   readonly session: Token;
   /** The secret is not stored. */
   readonly secret: string;

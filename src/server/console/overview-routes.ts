@@ -7,6 +7,7 @@ import { route, type ApiRequest, type Route } from '../../platform/modules/route
 import { allowsScope, type TokenScope } from '../../platform/tokens/scopes.ts';
 import { checkGlobal, isWithin, returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
 import { closed, text } from '../api/admin/admin-context.ts';
+import { subscriptionSchema } from '../api/admin/subscription-routes.ts';
 import type { OverviewReader } from './overview.ts';
 
 const { get } = routesOf('console', 'read');
@@ -16,21 +17,7 @@ const optionalNumber = Type.Optional(Type.Number());
 const overview = closed({
   at: Type.String(),
   head: Type.String({ description: 'The position of the last event.' }),
-  subscriptions: Type.Array(
-    closed({
-      subscription: Type.String(),
-      state: Type.Enum(['paused', 'running', 'stopped']),
-      shards: count,
-      workers: count,
-      deadLetters: count,
-      waiting: count,
-      position: Type.String(),
-      head: Type.String(),
-      behind: count,
-      unit: Type.Enum(['events', 'bytes']),
-      seconds: Type.Number(),
-    }),
-  ),
+  subscriptions: Type.Array(subscriptionSchema),
   outbox: Type.Optional(
     closed({
       counts: closed({

@@ -7,7 +7,7 @@ import type { Observer } from '../../foundation/observer.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
 import type { ApiPlatform } from '../api/api-context.ts';
 
-export const overviewLimits = {
+const overviewLimits = {
   sampleEveryMs: 2_000,
   /** A request within this time gets the last sample. */
   freshMs: 1_000,
