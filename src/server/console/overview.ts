@@ -1,7 +1,11 @@
 // The numbers of the overview: one sampler for all open consoles, which runs only while a console watches.
 
 import { positionDistance, type Position } from '../../store/position.ts';
-import { subscriptionOverview } from '../../subscriptions/subscription-admin.ts';
+import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
+import {
+  subscriptionOverview,
+  type SubscriptionLag,
+} from '../../subscriptions/subscription-admin.ts';
 import { storageOf } from '../../subscriptions/with-leases.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
@@ -35,7 +39,15 @@ export interface OverviewPoint {
   readonly jobs?: number;
 }
 
-type Facts = Awaited<ReturnType<typeof readFacts>>;
+interface Facts {
+  readonly at: string;
+  readonly head: Position;
+  readonly subscriptions: readonly (SubscriptionLag &
+    Awaited<ReturnType<typeof subscriptionOverview>>[number])[];
+  readonly outbox: Awaited<ReturnType<typeof readOutbox>>;
+  readonly jobs: Awaited<ReturnType<typeof readJobs>>;
+  readonly failing: readonly Omit<FailingShard, 'shard'>[];
+}
 
 export interface OverviewReader extends AsyncDisposable {
   read(): Promise<Facts & { readonly series: readonly OverviewPoint[] }>;
@@ -146,7 +158,7 @@ export function seriesOf(
   });
 }
 
-async function readFacts(platform: ApiPlatform) {
+async function readFacts(platform: ApiPlatform): Promise<Facts> {
   const { engines, subscriptions: admin } = platform;
   const [head, all, outbox, jobs] = await Promise.all([
     engines.store.head(),
