@@ -34,6 +34,21 @@ describe('millrace token', () => {
     assert.equal(row.state, 'revoked');
   });
 
+  test('creates a link to the console that works once, and records it', async () => {
+    await home.millrace('token create ops --scope operate');
+    const created = await home.millrace('console link --as ops --url https://ops.example/ --json');
+    const { url } = JSON.parse(created.stdout) as { readonly url: string };
+    const [, code = ''] = /^https:\/\/ops\.example\/console\/#link=(mr_\S+)$/.exec(url) ?? [];
+    await using store = await openRole(`sqlite:${home.folder()}/.millrace/events.db`, 'store');
+    await using tokens = await openTokens(store);
+    assert.equal((await tokens.useLink(code)).name, 'ops');
+    await assert.rejects(() => tokens.useLink(code));
+    const records = await store.readAll({ filter: { system: true } }).toArray();
+    assert.match(JSON.stringify(records), /"console\.link"/);
+    const unknown = await home.millrace('console link --as missing');
+    assert.deepEqual([unknown.code, unknown.stderr.includes('TOKEN_UNKNOWN')], [1, true]);
+  });
+
   test('shows the secret and how to use it', async () => {
     const { code, stdout } = await home.millrace('token create ops --scope admin');
     assert.equal(code, 0);

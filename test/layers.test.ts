@@ -8,8 +8,8 @@ import { layerViolations, type Import } from './layers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-test('every import in src/ and modules/ follows the table of layers', () => {
-  const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
+test('every import in src/, modules/ and console/ follows the table of layers', () => {
+  const files = globSync('{src,modules,console/src}/**/*.{ts,tsx}', { cwd: root }).filter(
     (file) => !file.includes('/templates/'),
   );
   const imports = files.flatMap(importsOf);
@@ -27,6 +27,8 @@ test('the rules detect each kind of forbidden import', () => {
   assert.equal(caught('src/store/event-store.ts', 'src/testing/fake-clock.ts'), 1);
   assert.equal(caught('src/store/event-store.ts', 'pg'), 1);
   assert.equal(caught('src/store/event-store.ts', 'pino'), 1);
+  assert.equal(caught('console/src/main.tsx', 'src/foundation/ids.ts'), 1);
+  assert.equal(caught('console/src/main.tsx', 'console/src/shell.tsx'), 0);
   assert.equal(caught('src/surprise/file.ts', 'src/foundation/ids.ts'), 1);
   assert.equal(caught('modules/payments/payment.ts', 'src/aggregates/index.ts'), 1);
   assert.equal(caught('modules/payments/payment.test.ts', 'src/testing/index.ts'), 1);

@@ -66,9 +66,22 @@ const moduleMayUse = /^(millrace\/|node:|typebox$|zod$)/;
 
 export function layerViolations(imports: readonly Import[]): string[] {
   return imports.flatMap((each) => {
-    const reason = each.from.startsWith('modules/') ? moduleViolation(each) : srcViolation(each);
+    const [folder] = each.from.split('/');
+    const violation =
+      folder === 'console'
+        ? consoleViolation
+        : folder === 'modules'
+          ? moduleViolation
+          : srcViolation;
+    const reason = violation(each);
     return reason === undefined ? [] : [`${each.from} → ${each.to}: ${reason}`];
   });
+}
+
+/** The page runs in browsers, and knows the server by its API only. */
+function consoleViolation({ to }: Import): string | undefined {
+  const isOther = /^(?:bench|modules|src|test|tools)\/|^node:|^millrace\//.test(to);
+  return isOther ? 'the console imports its own folder and packages only' : undefined;
 }
 
 function moduleViolation({ from, to }: Import): string | undefined {

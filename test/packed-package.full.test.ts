@@ -92,6 +92,18 @@ describe('the packed package', () => {
     assert.match(stderr, /npm install oxc-parser/);
   });
 
+  test('the console is included, built and compressed', () => {
+    const page = readFileSync(join(installed, 'console', 'dist', 'index.html'), 'utf8');
+    const [, script = ''] = /src="\.\/(assets\/[\w-]+\.js)"/.exec(page) ?? [];
+    for (const end of ['', '.br', '.gz']) {
+      assert.ok(
+        existsSync(join(installed, 'console', 'dist', `${script}${end}`)),
+        `${script}${end}`,
+      );
+    }
+    assert.equal(existsSync(join(installed, 'console', 'src')), false);
+  });
+
   test('the command runs from the folder where npm installs it', () => {
     const command = join(project, 'node_modules', '.bin', 'millrace');
     const tour = run(process.execPath, [command, 'tour'], project);

@@ -7,12 +7,12 @@ import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 
 const recordPath = 'node_modules/.cache/millrace-test/linted.json';
-const settings = ['.oxlintrc.json', 'tsconfig.json', 'package-lock.json'];
+const settings = ['.oxlintrc.json', 'tsconfig.json', 'console/tsconfig.json', 'package-lock.json'];
 
 const now = Object.fromEntries(
   [
     ...settings,
-    ...globSync('{src,test,modules,bench,tools,examples}/**/*.ts'),
+    ...globSync('{src,test,modules,bench,tools,examples,console/src}/**/*.{ts,tsx}'),
     'millrace.config.ts',
   ]
     .filter((file) => !file.includes('node_modules'))

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { consoleIsBuilt } from './console-fingerprint.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -32,8 +33,10 @@ rmSync(dist, { recursive: true, force: true });
 // `npm test` has already checked the same sources.
 const unchecked = process.argv.includes('--no-check') ? ['--noCheck'] : [];
 run('tsc', ['-p', 'tsconfig.build.json', '--checkers', '1', ...unchecked]);
+if (!consoleIsBuilt()) run('node', ['tools/build-console.ts']);
 const copied = [
   'schemas',
+  'console/dist',
   'LICENSE',
   'README.md',
   'CHANGELOG.md',

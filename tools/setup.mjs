@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { consoleIsBuilt } from './console-fingerprint.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = join(root, 'node_modules');
@@ -22,10 +23,13 @@ const servers = [
   },
   { program: 'redis-server', package: 'redis-server', folders: () => [] },
   { program: 'nats-server', package: 'nats-server', folders: () => ['/usr/sbin'] },
+  // The browser of the console's tests.
+  { program: 'chromium', package: 'chromium', folders: () => [] },
 ];
 
 try {
   installDependencies();
+  if (process.argv.includes('--console')) buildConsole();
   if (process.argv.includes('--servers')) installServers();
 } catch (error) {
   say(error.message);
@@ -49,12 +53,31 @@ function installDependencies() {
   });
 }
 
+/** The product runs without the console, so a failed build is reported and nothing more. */
+function buildConsole() {
+  try {
+    if (consoleIsBuilt()) return;
+    withLock(() => {
+      if (consoleIsBuilt()) return;
+      const pinned = join(modules, '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
+      const program = existsSync(pinned) ? pinned : process.execPath;
+      install('building the console (about 5 s)', () =>
+        run(program, [join('tools', 'build-console.ts')], { cwd: root }),
+      );
+    });
+  } catch (error) {
+    say(
+      `the console cannot be built, everything else works; try it with npm run console:build\n${error.message}`,
+    );
+  }
+}
+
 /** Prints each installation and its duration. */
 function install(what, work) {
   const startedAt = performance.now();
   say(`${what}…`);
   work();
-  say(`installed in ${Math.round((performance.now() - startedAt) / 1000)} s`);
+  say(`done in ${Math.round((performance.now() - startedAt) / 1000)} s`);
 }
 
 /** Shows the program's output only if it fails. */

@@ -1,5 +1,5 @@
-// Writes the generated files: the JSON Schemas, the tables of error codes, scopes and erasure, and the command line
-// reference.
+// Writes the generated files: the JSON Schemas, the tables of error codes, scopes and erasure, the command line
+// reference, and the types of the API in the console.
 // Tests check that they are up to date.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,6 +7,7 @@ import { transportEnvelopeJsonSchema } from '../src/bus/transport-envelope.ts';
 import { envelopeJsonSchema } from '../src/contracts/envelope.ts';
 import { errorCodes } from '../src/foundation/error-codes.ts';
 import { withCliReference } from './cli-reference.ts';
+import { consoleApiTypes } from './console-api.ts';
 import { withErasureTable } from './erasure-table.ts';
 import { withScopeReference } from './scope-reference.ts';
 
@@ -36,3 +37,6 @@ writeFileSync(cli, withCliReference(readFileSync(cli, 'utf8')));
 
 const scopes = new URL('../docs/scopes.md', import.meta.url);
 writeFileSync(scopes, await withScopeReference(readFileSync(scopes, 'utf8')));
+
+const api = new URL('../console/src/api.gen.ts', import.meta.url);
+writeFileSync(api, await consoleApiTypes());

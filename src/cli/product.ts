@@ -381,6 +381,10 @@ async function printBanner(
     const text = isTTY ? `${paint.bold(token.secret)}  ` : '';
     lines.push(['admin token', `${text}${paint.dim(`in ${relative(cwd, token.file)}`)}`]);
   }
+  if (http !== undefined) {
+    const { consoleLine } = await import('./console-link.ts');
+    lines.push(await consoleLine(context, { url: http, token, tokens: platform.tokens }));
+  }
   lines.push(...(ownLines ?? [['watch events', paint.dim('npm run millrace -- stream tail')]]));
   const ownNtfy = settings.ntfyPort === undefined ? undefined : ntfy;
   stdout.write(

@@ -81,7 +81,6 @@ export {
   type CreatedToken,
   type Tokens,
   type TokensOptions,
-  type VerifiedToken,
 } from './tokens/open-tokens.ts';
 export {
   tokenLimits,
@@ -89,6 +88,7 @@ export {
   type NewToken,
   type Token,
   type TokenState,
+  type VerifiedToken,
 } from './tokens/token.ts';
 export type { TokenScope } from './tokens/scopes.ts';
 export { createSecretHider, type SecretHider } from './modules/hide-secrets.ts';

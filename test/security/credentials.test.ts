@@ -9,11 +9,14 @@ const secret = 's'.repeat(32);
 const jwt = { secret, audience: 'millrace', issuer: 'https://id.example.org' };
 
 const anonymous = [
+  'delete /console/session',
+  'get /console/session',
   'get /docs',
   'get /health/live',
   'get /health/ready',
   'get /openapi.json',
   'get /ws',
+  'post /console/session',
 ];
 
 test('each operation rejects each kind of bad credentials with 401', async () => {

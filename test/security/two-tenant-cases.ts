@@ -43,6 +43,9 @@ const lists: readonly string[] = [
   '/api/v1/notify/customers/cust_1/notifications',
   '/api/v1/notify/customers/cust_1/contact',
   '/admin/dlq',
+  '/admin/failures',
+  `/admin/resolve/${stream}`,
+  `/admin/resolve/${flow}`,
   '/admin/outbox',
   '/admin/sagas',
   '/admin/audit',
@@ -94,6 +97,9 @@ const refused = (ids: VictimIds): readonly Call[] => [
   [`/admin/sagas/${ids.saga}`],
   [`/admin/sagas/${ids.saga}/resume`, { body: {} }],
   [`/admin/traces/${flow}`],
+  ['/admin/failures?tenant=aaa'],
+  ['/admin/failures/0123456789ab'],
+  ['/admin/overview'],
   ['/api/v1/notify/customers/cust_1/notifications', { headers: foreign }],
   ['/api/v1/notify/customers/cust_1/follow?after=start', { headers: foreign }],
   ['/api/v1/notify/broadcasts/follow?after=start', { headers: foreign }],
@@ -328,6 +334,7 @@ export function testTwoTenants(
         { ...document, tenant: victim, documentId: 'handler' },
         { ...document, documentId: 'handler' },
       ],
+      'console.watch': [{}],
       'notify.follow': [{ ...cust, after: 'start' }],
       'notify.unfollow': [cust],
       'notify.follow-broadcasts': [{ tenant: victim, after: 'start' }],
@@ -337,7 +344,7 @@ export function testTwoTenants(
         { customerId: 'cust_1', notificationId: ids.notification },
       ],
     };
-    const withoutTenant = ['auth', 'unsubscribe', 'bell.hear', 'bell.break'];
+    const withoutTenant = ['auth', 'unsubscribe', 'bell.hear', 'bell.break', 'console.unwatch'];
     assert.deepEqual(
       socketMessages(rig.api.server)
         .map(({ type }) => type)

@@ -2,6 +2,7 @@
 
 import type { Command } from '../command.ts';
 import { archiveCommands } from './archive.ts';
+import { consoleLinkCommand } from './console.ts';
 import { deadLetterCommands } from './dead-letters.ts';
 import { completionCommand, lintCommand, newCommand, tourCommand } from './developer.ts';
 import { doctorCommand } from './doctor.ts';
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   ...projectionCommands,
   ...sagaCommands,
   ...tokenCommands,
+  consoleLinkCommand,
   ...outboxCommands,
   ...taskCommands,
   ...taskAdminCommands,

@@ -17,6 +17,7 @@ import {
   type TokenCreated,
   type TokenRevoked,
 } from './token-book.ts';
+import { createSessions, type Sessions } from './sessions.ts';
 import {
   checkNewToken,
   createTokenSecret,
@@ -26,6 +27,7 @@ import {
   tokenState,
   type NewToken,
   type Token,
+  type VerifiedToken,
 } from './token.ts';
 
 export interface TokensOptions {
@@ -39,13 +41,7 @@ export interface CreatedToken {
   readonly secret: string;
 }
 
-export interface VerifiedToken {
-  readonly token: Token;
-  /** Fires when the token is revoked or expires: connections that use it must be closed. */
-  readonly ended: AbortSignal;
-}
-
-export interface Tokens extends AsyncDisposable {
+export interface Tokens extends AsyncDisposable, Sessions {
   /** The directory of tenants, needed to parse tenants with a hyphen in stream names. */
   readonly tenants: TenantLookup;
   /** Adds a tenant that has no token. Rejects with `TENANT_OVERLAP`. */
@@ -53,7 +49,7 @@ export interface Tokens extends AsyncDisposable {
   create(wanted: NewToken): Promise<CreatedToken>;
   /** Revokes a token by its name or id. */
   revoke(nameOrId: string, options?: { readonly by?: string }): Promise<Token>;
-  /** Lists all tokens, oldest first, including revoked ones. */
+  /** Lists all API keys, oldest first, including revoked ones. */
   list(): Promise<readonly Token[]>;
   /** Undefined: the secret is rejected. If a name is given, it must be the token's name or id. */
   verify(secret: string, name?: string): VerifiedToken | undefined;
@@ -94,8 +90,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     clock,
     observer,
     apply(event) {
-      const revoked = book.apply(event);
-      if (revoked !== undefined) end(revoked.id);
+      for (const { id } of book.apply(event)) end(id);
     },
     onLost() {
       book.clear();
@@ -122,6 +117,7 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
   };
 
   return {
+    ...createSessions({ book, records, clock, ids, endedOf }),
     tenants: book.tenants,
     async addTenant(tenant) {
       if (book.tenants.has(tenant)) return;
@@ -175,7 +171,8 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
       if (found === undefined || !fitsTokenHash(secret, found.hash)) return undefined;
       const { token } = found;
       const named = name === undefined || name === token.name || name === token.id;
-      if (!named || tokenState(token, clock.now()) !== 'live') return undefined;
+      if (token.kind !== undefined || !named || tokenState(token, clock.now()) !== 'live')
+        return undefined;
       return { token, ended: endedOf(token) };
     },
     async [Symbol.asyncDispose]() {

@@ -3,7 +3,7 @@
 import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory, type TenantLookup } from '../../contracts/tenant.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { tokenInvalid, tokenLimits, type NewToken, type Token } from './token.ts';
+import { tokenInvalid, tokenLimits, tokenState, type NewToken, type Token } from './token.ts';
 
 /** System events: their types start with `$`, so that readers do not get them by accident. */
 export const tokensStream = '$millrace-tokens';
@@ -11,13 +11,11 @@ export const tokenCreatedType = '$token-created';
 export const tokenRevokedType = '$token-revoked';
 export const tenantAddedType = '$tenant-added';
 
-export interface TokenCreated {
-  readonly id: string;
-  readonly name: string;
+export interface TokenCreated extends Omit<
+  Token,
+  'createdAt' | 'createdBy' | 'revokedAt' | 'revokedBy'
+> {
   readonly hash: string;
-  readonly scopes: Token['scopes'];
-  readonly tenant?: string;
-  readonly expiresAt?: string;
   readonly by?: string;
 }
 
@@ -39,16 +37,19 @@ interface KnownToken {
 export interface TokenBook {
   /** Added tenants and those of all tokens, including revoked ones: the streams of a tenant never change their owner. */
   readonly tenants: TenantLookup;
-  /** Returns the token that the event revoked. */
-  apply(event: RecordedEvent): Token | undefined;
+  /** Returns the token that the event revoked, and its links and sessions. */
+  apply(event: RecordedEvent): readonly Token[];
   /** Forgets all tokens, but not their tenants. */
   clear(): void;
   get(id: string): KnownToken | undefined;
-  /** Finds an active token by its name or id. */
+  /** Finds an active token by its name or id; a link or session by its id. */
   find(nameOrId: string): Token | undefined;
+  /** All API keys, oldest first; no links and sessions. */
   list(): readonly Token[];
   /** Throws if the new token conflicts with existing ones. */
   checkRoom(wanted: NewToken): void;
+  /** Drops links and sessions that have ended, and throws if too many are left. */
+  checkSessionRoom(nowMs: number): void;
   /** Throws `TENANT_OVERLAP` if some stream names would belong to this tenant and a known one. */
   checkTenant(tenant: string): void;
 }
@@ -67,20 +68,27 @@ export function createTokenBook(): TokenBook {
     const { hash, by, ...rest } = payload;
     const token = { ...rest, createdAt: at, ...(by === undefined ? {} : { createdBy: by }) };
     byId.set(token.id, { token, hash });
-    idByName.set(token.name, token.id);
+    if (token.kind === undefined) idByName.set(token.name, token.id);
     if (token.tenant !== undefined) tenants.add(token.tenant);
   };
-  const revoke = ({ id, by }: TokenRevoked, at: string): Token | undefined => {
+  const revoke = ({ id, by }: TokenRevoked, at: string): readonly Token[] => {
     const known = byId.get(id);
-    if (known === undefined || known.token.revokedAt !== undefined) return undefined;
+    if (known === undefined || known.token.revokedAt !== undefined) return [];
     const token = {
       ...known.token,
       revokedAt: at,
       ...(by === undefined ? {} : { revokedBy: by }),
     };
     byId.set(id, { ...known, token });
+    if (token.kind !== undefined) return [token];
     idByName.delete(token.name);
-    return token;
+    const children = [...byId.values()].filter((each) => each.token.parent === id);
+    return [
+      token,
+      ...children.flatMap((each) =>
+        revoke({ id: each.token.id, ...(by === undefined ? {} : { by }) }, at),
+      ),
+    ];
   };
 
   return {
@@ -90,12 +98,12 @@ export function createTokenBook(): TokenBook {
       if (type === tokenRevokedType && isRevoked(payload)) return revoke(payload, occurredAt);
       if (type === tenantAddedType && isTenantAdded(payload)) {
         tenants.add(payload.tenant);
-        return undefined;
+        return [];
       }
       // Ignoring an unreadable revocation would accept its token.
       if (type !== tokenCreatedType || !isCreated(payload)) throw unreadable(event);
       create(payload, occurredAt);
-      return undefined;
+      return [];
     },
     clear() {
       byId.clear();
@@ -103,7 +111,8 @@ export function createTokenBook(): TokenBook {
     },
     get: (id) => byId.get(id),
     find,
-    list: () => [...byId.values()].map(({ token }) => token),
+    list: () =>
+      [...byId.values()].flatMap(({ token }) => (token.kind === undefined ? [token] : [])),
     checkRoom({ name, tenant }) {
       if (idByName.has(name)) {
         throw new MillraceError('TOKEN_EXISTS', `a token named '${name}' exists`, {
@@ -114,6 +123,16 @@ export function createTokenBook(): TokenBook {
         throw tokenInvalid('name', `the limit of ${tokenLimits.tokensMax} tokens is reached`);
       }
       if (tenant !== undefined) checkTenant(tenant);
+    },
+    checkSessionRoom(nowMs) {
+      let live = 0;
+      for (const [id, { token }] of byId) {
+        if (token.kind === undefined) continue;
+        if (tokenState(token, nowMs) === 'live') live += 1;
+        else byId.delete(id);
+      }
+      if (live < tokenLimits.tokensMax) return;
+      throw tokenInvalid('session', `the limit of ${tokenLimits.tokensMax} sessions is reached`);
     },
     checkTenant,
   };

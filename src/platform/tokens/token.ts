@@ -17,6 +17,27 @@ export interface Token {
   readonly expiresAt?: string;
   readonly revokedAt?: string;
   readonly revokedBy?: string;
+  /** Absent: an API key. A link is exchanged once for a session of the console. */
+  readonly kind?: 'link' | 'session';
+  /** The id of the token that a link or session was created from; both are revoked with it. */
+  readonly parent?: string;
+  /** The caller that a session acts for. */
+  readonly actor?: SessionActor;
+}
+
+/** Fields of the credentials that a session was created from. */
+export interface SessionActor {
+  readonly kind: 'token' | 'jwt';
+  readonly name: string;
+  readonly person?: string;
+  readonly username?: string;
+  readonly email?: string;
+}
+
+export interface VerifiedToken {
+  readonly token: Token;
+  /** Fires when the token is revoked or expires: connections that use it must be closed. */
+  readonly ended: AbortSignal;
 }
 
 export interface NewToken {

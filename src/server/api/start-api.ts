@@ -24,6 +24,11 @@ import {
 import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import type { Route } from '../../platform/modules/route.ts';
+import { consolePages } from '../console/console-pages.ts';
+import { failureRoutes } from '../console/failure-routes.ts';
+import { createOverview } from '../console/overview.ts';
+import { overviewRoutes, overviewSocket } from '../console/overview-routes.ts';
+import { sessionAuthenticator, sessionRoutes } from '../console/session-routes.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import type { WsLimits } from '../http/ws-connection.ts';
 import type { ApiPlatform } from './api-context.ts';
@@ -81,13 +86,24 @@ export async function startApi(
     description: 'Event store, projections, outbox, tasks and notifications.',
   };
   const audit = createAuditLog(platform.engines.store, { observer });
+  const authenticate = bearerAuthenticator(platform.tokens, { jwt: verifier, observer });
+  const overview = opened.use(createOverview(platform, { observer }));
   const custom = [
+    ...sessionRoutes({ platform, audit }, { authenticate, routes: () => routes }),
+    ...overviewRoutes(platform, overview),
+    ...failureRoutes(platform),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
-  const routes = apiRoutes({ platform, audit }, { routes: custom, modules, info });
+  const sockets = [...modules.sockets, overviewSocket(overview)];
+  const web = { routes: modules.routes, sockets };
+  const routes: readonly Route[] = apiRoutes(
+    { platform, audit },
+    { routes: custom, modules: web, info },
+  );
   const guard = {
-    authenticate: bearerAuthenticator(platform.tokens, { jwt: verifier, observer }),
+    authenticate,
+    authenticateSession: sessionAuthenticator(platform.tokens, { hasJwt: jwt !== undefined }),
     admit: createRequestLimiter(rateLimits),
     readers: createReaderBudget(),
     observer,
@@ -95,11 +111,18 @@ export async function startApi(
   const ws = createWsServer({
     ...guard,
     operations: wsOperations(platform, routes),
-    sockets: modules.sockets,
+    sockets,
     corsOrigins: options.corsOrigins,
     limits: options.wsLimits,
   });
-  const http = await startHttpServer({ ...server, ...guard, routes, onUpgrade: ws.onUpgrade });
+  const pages = consolePages({ observer });
+  const http = await startHttpServer({
+    ...server,
+    ...guard,
+    routes,
+    pages,
+    onUpgrade: ws.onUpgrade,
+  });
   const all = opened.move();
   return {
     url: http.url,

@@ -1,7 +1,7 @@
 // The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes the
 // response.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -29,11 +29,16 @@ import { createRouteTable } from './route-table.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 import { acceptedHosts, acceptsHost, rejectUpgrade, unknownHost } from './reach.ts';
 import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
+import { sessionSecretOf } from './session-cookie.ts';
 import { clientTooSlow, disconnectSlowClient, writeResponse } from './write-response.ts';
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[];
   readonly authenticate: Authenticate;
+  /** Returns the caller of a session cookie. Default: cookies are ignored. */
+  readonly authenticateSession?: AuthenticateSession | undefined;
+  /** Answers GET requests for paths without a route. */
+  readonly pages?: ServePage | undefined;
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
   /**
@@ -71,6 +76,15 @@ interface FallbackHandler {
   /** Closes streaming responses, which would otherwise delay the stop of the server. */
   stop(): void;
 }
+
+/** Undefined: the session is unknown, or has ended. */
+export type AuthenticateSession = (secret: string) => Principal | undefined;
+
+/** Undefined: there is no such page. */
+export type ServePage = (
+  path: string,
+  headers: IncomingHttpHeaders,
+) => Promise<RouteResponse | undefined>;
 
 export interface Caller {
   readonly address: string;
@@ -278,6 +292,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     }
     const found = table.find(request.method ?? '', context.path);
     if (found === undefined) {
+      const isRead = request.method === 'GET' || request.method === 'HEAD';
+      const page = isRead ? await options.pages?.(context.path, request.headers) : undefined;
+      if (page !== undefined) {
+        options.admit?.({ address, principal: undefined });
+        return page;
+      }
       reject();
       throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
     }
@@ -342,7 +362,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   }
 
   async function authenticate(request: IncomingMessage): Promise<Principal | undefined> {
-    const principal = await options.authenticate(request.headers.authorization);
+    const { headers } = request;
+    const secret = sessionSecretOf(headers);
+    const principal =
+      secret === undefined
+        ? await options.authenticate(headers.authorization)
+        : options.authenticateSession?.(secret);
     if (principal?.ended?.aborted === true)
       throw notAuthenticated('the credentials have expired or were revoked');
     return principal;

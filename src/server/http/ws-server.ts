@@ -10,7 +10,7 @@ import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
-import type { Caller } from './http-server.ts';
+import type { AuthenticateSession, Caller } from './http-server.ts';
 import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';
@@ -21,6 +21,7 @@ import {
   type WsLimits,
   type WsOperations,
 } from './ws-connection.ts';
+import { isOwnOrigin, socketSecretOf } from './session-cookie.ts';
 import { moduleMessages } from './ws-message.ts';
 
 export interface WsServerOptions {
@@ -30,6 +31,8 @@ export interface WsServerOptions {
   /** Messages of modules. */
   readonly sockets?: readonly ModuleSocket[] | undefined;
   readonly authenticate: Authenticate;
+  /** Returns the caller of a session cookie. Default: cookies are ignored. */
+  readonly authenticateSession?: AuthenticateSession | undefined;
   readonly admit?: ((caller: Caller) => void) | undefined;
   /** Origins that browsers may connect from, in addition to the origin of the server. */
   readonly corsOrigins?: readonly string[] | undefined;
@@ -70,8 +73,12 @@ export function createWsServer(options: WsServerOptions): WsServer {
       );
     }
     checkOrigin(request, corsOrigins);
-    const principal = await authenticate(
-      request.headers.authorization ?? bearerOf(new URLSearchParams(search).get('token')),
+    const secret = socketSecretOf(request.headers);
+    const session = secret === undefined ? undefined : options.authenticateSession?.(secret);
+    const given =
+      request.headers.authorization ?? bearerOf(new URLSearchParams(search).get('token'));
+    const principal = await (
+      session === undefined ? authenticate(given) : Promise.resolve(session)
     ).catch((error: unknown) => {
       reject();
       throw error;
@@ -140,12 +147,9 @@ function bearerOf(token: string | null): string | undefined {
 }
 
 /** Browsers send the origin of a page; other clients do not, and have no cookies to steal. */
-function checkOrigin(
-  { headers: { origin, host } }: IncomingMessage,
-  allowed: readonly string[],
-): void {
-  if (origin === undefined || allowed.includes(origin)) return;
-  if (URL.canParse(origin) && new URL(origin).host === host) return;
+function checkOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
+  const { origin } = headers;
+  if (origin === undefined || allowed.includes(origin) || isOwnOrigin(headers)) return;
   throw new MillraceError(
     'NOT_ALLOWED',
     `the origin '${origin}' may not connect: add it to server.corsOrigins`,

@@ -1,6 +1,7 @@
 // Tokens as credentials of KurrentDB clients: the user name is the name or id of a token, the password its secret.
 
-import type { Tokens, VerifiedToken } from '../../platform/tokens/open-tokens.ts';
+import type { Tokens } from '../../platform/tokens/open-tokens.ts';
+import type { VerifiedToken } from '../../platform/tokens/token.ts';
 import type { KurrentIdentity, KurrentServerOptions } from './kurrent-server.ts';
 
 /**

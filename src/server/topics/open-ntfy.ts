@@ -12,7 +12,7 @@ import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/config/notify-settings.ts';
-import type { VerifiedToken } from '../../platform/tokens/open-tokens.ts';
+import type { VerifiedToken } from '../../platform/tokens/token.ts';
 import { isReachableFromElsewhere, type Reach } from '../http/reach.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
 

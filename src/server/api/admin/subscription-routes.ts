@@ -22,7 +22,7 @@ import {
 const { get, post } = routesOf('admin: subscriptions', 'operate');
 
 const params = closed({ name: text(400) });
-const overview = closed({
+export const subscriptionSchema = closed({
   subscription: Type.String(),
   state: Type.Enum(['lost', 'paused', 'running', 'stopped']),
   shards: Type.Integer(),
@@ -66,7 +66,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
-      responses: { 200: returns('All subscriptions', pageOf(overview)) },
+      responses: { 200: returns('All subscriptions', pageOf(subscriptionSchema)) },
       list: async () => {
         const all = await subscriptionOverview(admin, storage);
         return Promise.all(

@@ -1,0 +1,46 @@
+// Keyboard shortcuts: single keys and two-key sequences, off while the user types.
+
+import { useEffect, useRef } from 'react';
+
+export type Shortcuts = Readonly<Record<string, (event: KeyboardEvent) => void>>;
+
+const sequenceMs = 1_000;
+
+/** Keys as in `KeyboardEvent.key`; `g e` is a sequence, `mod+k` is Ctrl or ⌘ with k. */
+export function useShortcuts(shortcuts: Shortcuts): void {
+  const current = useRef(shortcuts);
+  current.current = shortcuts;
+  useEffect(() => {
+    let first = '';
+    let firstAt = 0;
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.altKey) return;
+      const isCommand = event.ctrlKey || event.metaKey;
+      if (!isCommand && isTyping(event.target)) return;
+      const now = performance.now();
+      const sequence = now - firstAt < sequenceMs && first !== '' ? `${first} ${event.key}` : '';
+      const name = isCommand ? `mod+${event.key.toLowerCase()}` : event.key;
+      const found = current.current[sequence] ?? current.current[name];
+      first = isCommand ? '' : event.key;
+      firstAt = now;
+      if (found === undefined) return;
+      event.preventDefault();
+      first = '';
+      found(event);
+    };
+    globalThis.addEventListener('keydown', onKey);
+    return () => globalThis.removeEventListener('keydown', onKey);
+  }, []);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      target.matches('input, textarea, select, [data-modal], [data-modal] *'))
+  );
+}
+
+export function focusFilter(): void {
+  document.querySelector<HTMLInputElement>('[data-filter]')?.focus();
+}

@@ -1,0 +1,141 @@
+// JSON as a tree that folds: always text, never markup. Large objects are folded, and long lists are shown in parts.
+
+import { ChevronRight } from 'lucide-react';
+import { useState } from 'react';
+import { CopyButton, cx } from './parts.tsx';
+
+const shownMax = 100;
+const textMax = 2_000;
+/** Deeper values are folded when they are first shown. */
+const openDepth = 3;
+
+export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
+  return (
+    <div className="relative rounded-md border border-line bg-sunken">
+      <div className="absolute top-1.5 right-1.5">
+        <CopyButton text={JSON.stringify(value, null, 2)} label={`Copy ${label}`} />
+      </div>
+      <div
+        className="mono overflow-x-auto py-2 pr-9 pl-2 text-xs leading-5"
+        aria-label={label}
+        role="group"
+      >
+        <Value value={value} depth={0} isLast />
+      </div>
+    </div>
+  );
+}
+
+interface NodeProps {
+  readonly name?: string | undefined;
+  readonly value: unknown;
+  readonly depth: number;
+  readonly isLast: boolean;
+}
+
+function Value({ name, value, depth, isLast }: NodeProps) {
+  if (typeof value !== 'object' || value === null) {
+    return (
+      <div className="pl-4 break-all whitespace-pre-wrap">
+        <Name name={name} />
+        <Scalar value={value} />
+        {isLast ? '' : <span className="text-soft">,</span>}
+      </div>
+    );
+  }
+  return <Branch name={name} value={value} depth={depth} isLast={isLast} />;
+}
+
+function Branch({ name, value, depth, isLast }: NodeProps & { readonly value: object }) {
+  const isList = Array.isArray(value);
+  const entries = Object.entries(value);
+  const [isOpen, setOpen] = useState(depth < openDepth && entries.length <= shownMax);
+  const [shown, setShown] = useState(shownMax);
+  const [open, close] = isList ? ['[', ']'] : ['{', '}'];
+  if (entries.length === 0) {
+    return (
+      <div className="pl-4">
+        <Name name={name} />
+        {open}
+        {close}
+        {isLast ? '' : ','}
+      </div>
+    );
+  }
+  return (
+    <div>
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className="flex w-full items-center rounded text-left hover:bg-hover"
+      >
+        <ChevronRight
+          size={12}
+          aria-hidden
+          className={cx('mr-1 shrink-0 text-soft transition-transform', isOpen && 'rotate-90')}
+        />
+        <span className="break-all">
+          <Name name={name} />
+          {open}
+          {isOpen ? null : (
+            <span className="text-soft">
+              {' '}
+              {entries.length} {isList ? 'items' : 'keys'} {close}
+            </span>
+          )}
+        </span>
+      </button>
+      {isOpen ? (
+        <>
+          <div className="ml-1.5 border-l border-line pl-2">
+            {entries.slice(0, shown).map(([key, inner], at) => (
+              <Value
+                key={key}
+                name={isList ? undefined : key}
+                value={inner}
+                depth={depth + 1}
+                isLast={at === entries.length - 1}
+              />
+            ))}
+            {entries.length > shown ? (
+              <button
+                type="button"
+                onClick={() => setShown(shown + shownMax)}
+                className="ml-4 text-accent hover:underline"
+              >
+                show {Math.min(shownMax, entries.length - shown)} more of {entries.length - shown}
+              </button>
+            ) : null}
+          </div>
+          <div className="pl-4">
+            {close}
+            {isLast ? '' : <span className="text-soft">,</span>}
+          </div>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+function Name({ name }: { readonly name: string | undefined }) {
+  if (name === undefined) return null;
+  return (
+    <>
+      <span className="text-accent">{JSON.stringify(name)}</span>
+      <span className="text-soft">: </span>
+    </>
+  );
+}
+
+function Scalar({ value }: { readonly value: unknown }) {
+  const text = JSON.stringify(value) ?? 'undefined';
+  const shown =
+    text.length > textMax ? `${text.slice(0, textMax)}… ${text.length} characters` : text;
+  const tone = typeof value === 'string' ? 'text-good' : value === null ? 'text-soft' : 'text-warn';
+  return (
+    <span className={tone} dir="auto">
+      {shown}
+    </span>
+  );
+}

@@ -1,0 +1,152 @@
+// What a view shows when it has nothing, waits, or failed.
+
+import {
+  CircleSlash,
+  Inbox,
+  LockKeyhole,
+  SearchX,
+  TriangleAlert,
+  type LucideIcon,
+} from 'lucide-react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { ApiError } from '../lib/api.ts';
+import { useSession } from '../lib/session.ts';
+import { Button, CopyButton } from './parts.tsx';
+
+function State({
+  icon: Icon,
+  title,
+  children,
+}: {
+  readonly icon: LucideIcon;
+  readonly title: string;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <div className="flex flex-col items-center justify-center gap-2 px-6 py-14 text-center">
+      <span className="mb-1 flex size-10 items-center justify-center rounded-full bg-sunken text-soft">
+        <Icon size={18} aria-hidden />
+      </span>
+      <p className="font-medium">{title}</p>
+      <div className="flex max-w-lg flex-col items-center gap-3 text-xs text-soft">{children}</div>
+    </div>
+  );
+}
+
+/** Nothing was ever there: the command that changes this. */
+export function Empty({
+  title,
+  children,
+  command,
+}: {
+  readonly title: string;
+  readonly children?: ReactNode;
+  readonly command?: string;
+}) {
+  return (
+    <State icon={Inbox} title={title}>
+      {children}
+      {command === undefined ? null : <Command text={command} />}
+    </State>
+  );
+}
+
+export function NoMatch({
+  onReset,
+  children,
+}: {
+  readonly onReset: () => void;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <State icon={SearchX} title="Nothing matches the filter">
+      {children}
+      <Button onClick={onReset}>Remove the filter</Button>
+    </State>
+  );
+}
+
+export function Command({ text }: { readonly text: string }) {
+  return (
+    <span className="mono flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-1 pr-1 pl-3 text-left text-text">
+      <span className="min-w-0 flex-1 overflow-x-auto whitespace-nowrap">{text}</span>
+      <CopyButton text={text} label="Copy the command" />
+    </span>
+  );
+}
+
+export function Failed({
+  error,
+  onRetry,
+}: {
+  readonly error: Error;
+  readonly onRetry?: () => void;
+}) {
+  if (!(error instanceof ApiError)) {
+    return (
+      <State icon={CircleSlash} title="The server does not respond">
+        <p>The console keeps trying. Numbers and lists are from before the connection was lost.</p>
+        {onRetry === undefined ? null : <Button onClick={onRetry}>Try again</Button>}
+      </State>
+    );
+  }
+  if (error.status === 403) return <Forbidden error={error} />;
+  const { problem } = error;
+  return (
+    <State
+      icon={error.status === 404 ? SearchX : TriangleAlert}
+      title={problem?.title ?? 'The request failed'}
+    >
+      <p className="break-words">{error.message}</p>
+      {problem === undefined ? null : (
+        <>
+          <p>{problem.remedy}</p>
+          <p className="mono flex items-center gap-1">
+            {problem.code} · request {problem.requestId}
+            <CopyButton text={problem.requestId} label="Copy the request id" />
+          </p>
+        </>
+      )}
+      {onRetry === undefined ? null : <Button onClick={onRetry}>Try again</Button>}
+    </State>
+  );
+}
+
+function Forbidden({ error }: { readonly error: ApiError }) {
+  const { name, scopes, tenant } = useSession();
+  const scope = error.problem?.details?.['scope'];
+  return (
+    <State icon={LockKeyhole} title="Not allowed for this session">
+      <p>
+        You are signed in as <b className="text-text">{name}</b> with {scopes.join(', ')}
+        {tenant === undefined ? '' : ` for the tenant ${tenant}`}.
+      </p>
+      {typeof scope === 'string' ? (
+        <>
+          <p>This needs the scope “{scope}”. An administrator can create such a token:</p>
+          <Command text={`millrace token create ${name}-${scope} --scope ${scope}`} />
+        </>
+      ) : (
+        <p>{error.message}</p>
+      )}
+    </State>
+  );
+}
+
+/** Appears only if loading takes long enough to be noticed. */
+export function Loading({ rows = 6 }: { readonly rows?: number }) {
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div role="status" aria-label="Loading" className="flex flex-col gap-2 p-4">
+      {isLate
+        ? Array.from({ length: rows }, (_, at) => (
+            <div key={at} className="pulse h-6 rounded bg-sunken" />
+          ))
+        : null}
+    </div>
+  );
+}

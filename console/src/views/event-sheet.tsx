@@ -1,0 +1,92 @@
+// One event: where it came from, what it contains, and where to go from it.
+
+import { Link } from '@tanstack/react-router';
+import { ListTree } from 'lucide-react';
+import type { LiveEvent } from '../lib/live.ts';
+import { allows, useSession } from '../lib/session.ts';
+import { CopyButton, Fact, Facts, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
+import { JsonView } from '../ui/json-view.tsx';
+import { Sheet } from '../ui/sheet.tsx';
+
+export function EventSheet({
+  event,
+  onClose,
+}: {
+  readonly event: LiveEvent | undefined;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Sheet
+      isOpen={event !== undefined}
+      onClose={onClose}
+      title={<span className="mono">{event?.type ?? ''}</span>}
+    >
+      {event === undefined ? null : <EventDetail event={event} />}
+    </Sheet>
+  );
+}
+
+function EventDetail({ event }: { readonly event: LiveEvent }) {
+  const maySeeTraces = allows(useSession(), 'GET /admin/traces/{correlationId}');
+  const { headers = {}, correlationId, causationId, idempotencyKey } = event;
+  return (
+    <div className="flex flex-col gap-4">
+      {maySeeTraces ? (
+        <Link
+          to="/traces/$id"
+          params={{ id: correlationId }}
+          className="flex h-9 items-center gap-2 rounded-md border border-line px-3 text-xs font-medium hover:bg-hover"
+        >
+          <ListTree size={15} aria-hidden className="text-accent" />
+          What caused this, and what followed
+        </Link>
+      ) : null}
+      <Facts>
+        <Fact name="Stream">
+          <StreamLink stream={event.stream} />
+        </Fact>
+        <Fact name="Revision">
+          <span className="mono">{event.revision}</span>
+        </Fact>
+        <Fact name="Tenant">{event.tenant}</Fact>
+        <Fact name="Recorded">
+          <Time at={event.recordedAt} />
+        </Fact>
+        <Fact name="Occurred">
+          <Time at={event.occurredAt} />
+        </Fact>
+        <Id name="Event id" id={event.eventId} />
+        <Fact name="Correlation">
+          {maySeeTraces ? (
+            <TraceLink id={correlationId} />
+          ) : (
+            <span className="mono break-all">{correlationId}</span>
+          )}
+          <CopyButton text={correlationId} label="Copy the correlation id" />
+        </Fact>
+        {causationId === undefined ? null : <Id name="Caused by" id={causationId} />}
+        {idempotencyKey === undefined ? null : <Id name="Idempotency key" id={idempotencyKey} />}
+        <Id name="Position" id={event.position} />
+      </Facts>
+      <section className="flex flex-col gap-2">
+        <h3 className="text-xs font-semibold">Payload</h3>
+        <JsonView key={event.position} value={event.payload} label="payload" />
+      </section>
+      {Object.keys(headers).length === 0 ? null : (
+        <section className="flex flex-col gap-2">
+          <h3 className="text-xs font-semibold">Headers</h3>
+          <JsonView key={event.position} value={headers} label="headers" />
+        </section>
+      )}
+    </div>
+  );
+}
+
+function Id({ name, id }: { readonly name: string; readonly id: string }) {
+  return (
+    <Fact name={name}>
+      <span className="mono break-all">{id}</span>
+      <CopyButton text={id} label={`Copy: ${name}`} />
+    </Fact>
+  );
+}

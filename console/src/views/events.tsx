@@ -1,0 +1,329 @@
+// All events, newest first: filter, open one, or follow new ones.
+
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { ArrowUp, Radio, X } from 'lucide-react';
+import { useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
+import { call } from '../lib/api.ts';
+import { useShortcuts } from '../lib/keys.ts';
+import { useFollow, type FollowFilter, type LiveEvent } from '../lib/live.ts';
+import type { EventSearch } from '../router.tsx';
+import { Button, cx, PageTitle, Time } from '../ui/parts.tsx';
+import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
+import { EventSheet } from './event-sheet.tsx';
+
+const pageSize = 100;
+const rowHeight = 36;
+/** Live rows that are kept in addition to the loaded pages. */
+const tailMax = 500;
+/** The position before the first event. */
+const beforeAll = '0'.repeat(16);
+
+export function EventsView() {
+  const search = useSearch({ from: '/events' });
+  const navigate = useNavigate({ from: '/events' });
+  const client = useQueryClient();
+  const filter = useMemo(() => filterOf(search), [search]);
+  const key = JSON.stringify(filter);
+  const pages = useInfiniteQuery({
+    queryKey: ['events', key],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      call('GET /api/v1/events', {
+        query: { ...filter, direction: 'backwards', limit: pageSize, cursor: pageParam },
+        signal,
+      }),
+    getNextPageParam: (page) => page.cursor,
+  });
+  const loaded = useMemo(() => pages.data?.pages.flatMap(({ items }) => items) ?? [], [pages.data]);
+  const newest = loaded[0]?.position ?? beforeAll;
+  const tail = useTail(filter, pages.isSuccess ? newest : undefined);
+  const isLive = search.live === true;
+  const fresh = tail.arrived.filter(({ position }) => position > newest);
+  const shown = isLive ? fresh : fresh.filter(({ position }) => position <= tail.shownTo);
+  const unseen = fresh.length - shown.length;
+  const events = useMemo(
+    () => (tail.isOverflowing && isLive ? shown : withoutDuplicates([...shown, ...loaded])),
+    [tail.isOverflowing, isLive, shown, loaded],
+  );
+  const setSearch = (change: Partial<EventSearch>): void =>
+    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  const isFiltered = key !== '{}';
+  const selected = events.findIndex(({ position }) => position === search.sel);
+  const select = (at: number): void => {
+    const event = events[Math.max(0, Math.min(at, events.length - 1))];
+    if (event !== undefined) setSearch({ sel: event.position });
+  };
+  const showNew = (): void => {
+    if (!tail.isOverflowing) return tail.show();
+    tail.clear();
+    void client.resetQueries({ queryKey: ['events', key] });
+  };
+  const toggleLive = (): void => {
+    // What was shown while live was on stays.
+    if (isLive) showNew();
+    setSearch({ live: isLive ? undefined : true });
+  };
+  useShortcuts({
+    j: () => select(selected + 1),
+    k: () => select(selected - 1),
+    l: toggleLive,
+    Escape: () => setSearch({ sel: undefined }),
+  });
+  return (
+    <div className="flex h-full flex-col gap-3 p-4 sm:p-6">
+      <PageTitle title="Events">
+        <Button
+          aria-pressed={isLive}
+          look={isLive ? 'primary' : 'plain'}
+          onClick={toggleLive}
+          className="ml-auto"
+        >
+          <Radio size={14} aria-hidden className={cx(isLive && 'pulse')} />
+          Live
+        </Button>
+      </PageTitle>
+      <Filters search={search} onChange={setSearch} />
+      <div className="relative flex min-h-0 flex-1 flex-col overflow-hidden rounded-lg border border-line bg-panel">
+        {pages.isFetching ? (
+          <div className="absolute inset-x-0 top-0 z-10 h-0.5 overflow-hidden">
+            <div className="bar h-full w-1/4 bg-accent" />
+          </div>
+        ) : null}
+        {unseen > 0 ? (
+          <button
+            type="button"
+            onClick={showNew}
+            className="absolute top-10 left-1/2 z-10 flex h-7 -translate-x-1/2 items-center gap-1.5 rounded-full bg-accent px-3 text-xs font-medium text-on-accent shadow-float"
+          >
+            <ArrowUp size={13} aria-hidden />
+            {unseen}
+            {tail.isOverflowing ? '+' : ''} new
+          </button>
+        ) : null}
+        {pages.error !== null && events.length === 0 ? (
+          <Failed error={pages.error} onRetry={() => void pages.refetch()} />
+        ) : pages.isPending ? (
+          <Loading rows={12} />
+        ) : events.length === 0 ? (
+          isFiltered ? (
+            <NoMatch
+              onReset={() => setSearch({ type: undefined, category: undefined, tenant: undefined })}
+            />
+          ) : (
+            <Empty title="No events yet" command="npm run millrace -- dev">
+              Every appended event appears here. This command runs Millrace with sample data:
+            </Empty>
+          )
+        ) : (
+          <EventList
+            events={events}
+            selected={selected}
+            onSelect={select}
+            hasMore={pages.hasNextPage && !(tail.isOverflowing && isLive)}
+            onMore={() => {
+              if (!pages.isFetchingNextPage) void pages.fetchNextPage();
+            }}
+          />
+        )}
+      </div>
+      <EventSheet event={events[selected]} onClose={() => setSearch({ sel: undefined })} />
+    </div>
+  );
+}
+
+/** Events that arrive while the list is open, at most `tailMax`. They are shown when the user wants them. */
+function useTail(filter: FollowFilter, after: string | undefined) {
+  const [arrived, setArrived] = useState<readonly LiveEvent[]>([]);
+  const [shownTo, setShownTo] = useState('');
+  const [isOverflowing, setOverflowing] = useState(false);
+  const key = JSON.stringify(filter);
+  const clear = (): void => {
+    setArrived([]);
+    setOverflowing(false);
+  };
+  useEffect(clear, [key]);
+  useFollow(filter, after, (events) => {
+    const all = [...events.toReversed(), ...arrived];
+    if (all.length > tailMax) setOverflowing(true);
+    setArrived(all.slice(0, tailMax));
+  });
+  return {
+    arrived,
+    shownTo,
+    isOverflowing,
+    clear,
+    show: () => setShownTo(arrived[0]?.position ?? ''),
+  };
+}
+
+function filterOf({ type, category, tenant }: EventSearch): {
+  readonly types?: readonly string[];
+  readonly typePrefix?: string;
+  readonly category?: string;
+  readonly tenant?: string;
+} {
+  const isWhole = type !== undefined && /\.v\d+$/.test(type);
+  return {
+    ...(type === undefined ? {} : isWhole ? { types: [type] } : { typePrefix: type }),
+    ...(category === undefined ? {} : { category }),
+    ...(tenant === undefined ? {} : { tenant }),
+  };
+}
+
+/** An event that arrives live may be in a page as well. */
+function withoutDuplicates(events: readonly LiveEvent[]): readonly LiveEvent[] {
+  return [...new Map(events.map((event) => [event.position, event])).values()];
+}
+
+const fields = [
+  ['type', 'Type', 'payment.completed.v1, or the start of it'],
+  ['category', 'Category', 'payments.payment.v1'],
+  ['tenant', 'Tenant', 'core'],
+] as const;
+
+function Filters({
+  search,
+  onChange,
+}: {
+  readonly search: EventSearch;
+  readonly onChange: (change: Partial<EventSearch>) => void;
+}) {
+  const { type = '', category = '', tenant = '' } = search;
+  const [draft, setDraft] = useState({ type, category, tenant });
+  useEffect(() => setDraft({ type, category, tenant }), [type, category, tenant]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const value = (text: string): string | undefined =>
+      text.trim() === '' ? undefined : text.trim();
+    onChange({
+      type: value(draft.type),
+      category: value(draft.category),
+      tenant: value(draft.tenant),
+      sel: undefined,
+    });
+  };
+  const isFiltered = type !== '' || category !== '' || tenant !== '';
+  return (
+    <form onSubmit={submit} className="flex flex-wrap items-center gap-2">
+      {fields.map(([name, title, example], at) => (
+        <input
+          key={name}
+          aria-label={title}
+          placeholder={`${title}: ${example}`}
+          title={`${title}: ${example}`}
+          data-filter={at === 0 ? '' : undefined}
+          value={draft[name]}
+          onChange={({ target }) => setDraft({ ...draft, [name]: target.value })}
+          onKeyDown={({ key, currentTarget }) => key === 'Escape' && currentTarget.blur()}
+          className={cx(
+            'h-8 min-w-0 rounded-md border border-line bg-panel px-3 text-xs hover:border-strong',
+            name === 'tenant' ? 'w-28' : 'flex-1 basis-52',
+          )}
+        />
+      ))}
+      <Button type="submit">Filter</Button>
+      {isFiltered ? (
+        <Button
+          look="quiet"
+          onClick={() => onChange({ type: undefined, category: undefined, tenant: undefined })}
+        >
+          <X size={13} aria-hidden />
+          Remove
+        </Button>
+      ) : null}
+    </form>
+  );
+}
+
+function EventList({
+  events,
+  selected,
+  onSelect,
+  hasMore,
+  onMore,
+}: {
+  readonly events: readonly LiveEvent[];
+  readonly selected: number;
+  readonly onSelect: (at: number) => void;
+  readonly hasMore: boolean;
+  readonly onMore: () => void;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count: events.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (at) => events[at]?.position ?? at,
+    overscan: 12,
+  });
+  const items = rows.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (hasMore && lastShown >= events.length - 20) onMore();
+  }, [hasMore, lastShown, events.length, onMore]);
+  useEffect(() => {
+    if (selected >= 0) rows.scrollToIndex(selected, { align: 'auto' });
+  }, [selected, rows]);
+  return (
+    <>
+      <div
+        aria-hidden
+        className="flex h-9 shrink-0 items-center gap-3 border-b border-line px-4 text-2xs text-soft"
+      >
+        <span className="w-24">Time</span>
+        <span className="flex-1">Type</span>
+        <span className="hidden flex-[1.4] md:block">Stream</span>
+        <span className="hidden w-20 lg:block">Tenant</span>
+      </div>
+      <div
+        ref={box}
+        role="listbox"
+        aria-label="Events"
+        tabIndex={0}
+        className="min-h-0 flex-1 overflow-y-auto"
+      >
+        <div className="relative" style={{ height: rows.getTotalSize() }}>
+          {items.map(({ index, key, start }) => {
+            const event = events[index];
+            if (event === undefined) return null;
+            return (
+              <div
+                key={key}
+                role="option"
+                aria-selected={index === selected}
+                tabIndex={-1}
+                onClick={() => onSelect(index)}
+                onKeyDown={({ key: pressed }) => pressed === 'Enter' && onSelect(index)}
+                className={cx(
+                  'absolute inset-x-0 flex items-center gap-3 border-b border-line px-4 hover:bg-hover',
+                  index === selected && 'bg-accent-wash hover:bg-accent-wash',
+                )}
+                style={{ height: rowHeight, transform: `translateY(${start}px)` }}
+              >
+                <span className="w-24 shrink-0 truncate text-xs">
+                  <Time at={event.recordedAt} />
+                </span>
+                <span className="mono min-w-0 flex-1 truncate font-medium">{event.type}</span>
+                <span
+                  className="mono hidden min-w-0 flex-[1.4] truncate text-soft md:block"
+                  title={event.stream}
+                >
+                  {event.stream}
+                  <span> @{event.revision}</span>
+                </span>
+                <span className="hidden w-20 shrink-0 truncate text-xs text-soft lg:block">
+                  {event.tenant}
+                </span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      <p className="flex h-8 shrink-0 items-center border-t border-line px-4 text-2xs text-soft">
+        {events.length} {hasMore ? 'loaded, more when you scroll' : 'events, that is all'}
+      </p>
+    </>
+  );
+}

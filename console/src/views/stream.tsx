@@ -1,0 +1,97 @@
+// One stream: its events, newest first.
+
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { call } from '../lib/api.ts';
+import { useShortcuts } from '../lib/keys.ts';
+import { useFollow } from '../lib/live.ts';
+import { Button, CopyButton, cx, PageTitle, Panel, Time } from '../ui/parts.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { EventSheet } from './event-sheet.tsx';
+
+const pageSize = 100;
+
+export function StreamView() {
+  const { stream } = useParams({ from: '/streams/$stream' });
+  const { at } = useSearch({ from: '/streams/$stream' });
+  const navigate = useNavigate({ from: '/streams/$stream' });
+  const client = useQueryClient();
+  const pages = useInfiniteQuery({
+    queryKey: ['stream', stream],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      call('GET /api/v1/streams/{stream}/events', {
+        params: { stream },
+        query: {
+          direction: 'backwards',
+          limit: pageSize,
+          ...(pageParam === undefined ? {} : { cursor: Number(pageParam) }),
+        },
+        signal,
+      }),
+    getNextPageParam: (page) => page.cursor,
+  });
+  const events = pages.data?.pages.flatMap(({ items }) => items) ?? [];
+  const newest = events[0]?.revision;
+  useFollow({ stream }, newest === undefined ? undefined : String(newest), () => {
+    void client.invalidateQueries({ queryKey: ['stream', stream] });
+  });
+  const selected = events.findIndex(({ revision }) => revision === at);
+  const select = (index: number): void => {
+    const event = events[Math.max(0, Math.min(index, events.length - 1))];
+    void navigate({ search: { at: event?.revision }, replace: true });
+  };
+  const close = (): void => void navigate({ search: {}, replace: true });
+  useShortcuts({
+    j: () => select(selected + 1),
+    k: () => select(selected - 1),
+    Escape: close,
+  });
+  return (
+    <div className="mx-auto flex max-w-6xl flex-col gap-4 p-4 sm:p-6">
+      <PageTitle title="Stream">
+        <span className="mono min-w-0 break-all text-soft">{stream}</span>
+        <CopyButton text={stream} label="Copy the name of the stream" />
+      </PageTitle>
+      <Panel title="Events" aside="newest first">
+        {pages.error !== null ? (
+          <Failed error={pages.error} onRetry={() => void pages.refetch()} />
+        ) : pages.isPending ? (
+          <Loading rows={10} />
+        ) : events.length === 0 ? (
+          <Empty title="This stream has no events">
+            Nothing was appended to “{stream}”, or its events were removed.
+          </Empty>
+        ) : (
+          <ul className="divide-y divide-line">
+            {events.map((event, index) => (
+              <li key={event.revision}>
+                <button
+                  type="button"
+                  aria-current={index === selected}
+                  onClick={() => select(index)}
+                  className={cx(
+                    'flex w-full items-center gap-3 px-4 py-2 text-left hover:bg-hover',
+                    index === selected && 'bg-accent-wash hover:bg-accent-wash',
+                  )}
+                >
+                  <span className="mono w-10 shrink-0 text-right text-soft">@{event.revision}</span>
+                  <span className="mono min-w-0 flex-1 truncate font-medium">{event.type}</span>
+                  <span className="text-xs">
+                    <Time at={event.recordedAt} />
+                  </span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Panel>
+      {pages.hasNextPage ? (
+        <Button className="self-center" onClick={() => void pages.fetchNextPage()}>
+          Load older events
+        </Button>
+      ) : null}
+      <EventSheet event={events[selected]} onClose={close} />
+    </div>
+  );
+}

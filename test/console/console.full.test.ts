@@ -1,0 +1,285 @@
+// The console in a real browser.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { startApi } from '../../src/server/api/start-api.ts';
+import { reservePort } from '../../src/testing/servers/reserve-port.ts';
+import { until } from '../../src/testing/support/server/api-rig.ts';
+import { launchBrowser, openConsole, serveUnder } from './console-rig.ts';
+
+describe('the console in Chromium', () => {
+  let browser: Browser;
+  before(async () => {
+    browser = await launchBrowser();
+  });
+  after(() => browser.close());
+
+  test('the root leads to the sign-in page, and a token opens the overview', async () => {
+    await using rig = await openConsole(browser);
+    await using visit = await rig.visit({ scope: undefined });
+    const { page } = visit;
+    await page.goto(`${rig.api.server.url}/`);
+    assert.equal(page.url(), visit.url());
+    await page.getByLabel('API token or JWT').fill('mr_wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('unknown or revoked token').waitFor();
+    // The browser itself reports the status of the failed request.
+    assert.equal(visit.errors.splice(0).length, 1);
+    const secret = await rig.api.token('admin');
+    await page.getByLabel('API token or JWT').fill(secret);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const stored = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
+    );
+    assert.equal(
+      `${String(stored)}${await page.content()}${page.url()}`.includes(secret.slice(-20)),
+      false,
+    );
+    assert.equal(await page.evaluate('document.cookie'), '');
+    await page.getByRole('button', { name: 'Account' }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByLabel('API token or JWT').waitFor();
+  });
+
+  test('a link disappears from the address and does not work twice', async () => {
+    await using rig = await openConsole(browser);
+    const { tokens } = rig.api.platform;
+    await tokens.create({ name: 'admin', scopes: ['admin'] });
+    const { code } = await tokens.createLink('admin');
+    await using first = await rig.visit({ scope: undefined });
+    await first.page.goto(`${first.url()}#link=${code}`);
+    await first.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(first.page.url(), first.url());
+    await using second = await rig.visit({ scope: undefined });
+    await second.page.goto(`${second.url()}#link=${code}`);
+    await second.page.getByRole('alert').getByText('was used').waitFor();
+    assert.equal(second.errors.splice(0).length, 1);
+    await tokens.revoke('admin');
+    await first.page.getByRole('alert').getByText('The session has ended').waitFor();
+  });
+
+  test('the overview shows failures and engines, and changes without a reload', async () => {
+    await using rig = await openConsole(browser);
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await page.getByText('Nothing fails').waitFor();
+    await page.getByRole('cell', { name: 'memory:' }).first().waitFor();
+    await rig.api.fail('core');
+    await page.getByText('1 dead letter').waitFor();
+    await page.getByText('1 message could not be delivered').waitFor();
+  });
+
+  test('an event is found by its type, opened, and followed to its trace, with the keyboard alone', async () => {
+    await using rig = await openConsole(browser);
+    const payload = {
+      html: '<img src=x onerror=alert(1)>',
+      deep: { list: [1, { two: null }] },
+      text: 'שלום 🌊',
+    };
+    await rig.append('order.placed.v1', { payload });
+    await rig.append('order.paid.v1', { id: '2', correlationId: 'flow-2' });
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await page.keyboard.press('g');
+    await page.keyboard.press('e');
+    await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('order.placed');
+    await page.keyboard.press('Enter');
+    await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor({ state: 'detached' });
+    assert.match(page.url(), /type=order\.placed/);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('j');
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('"<img src=x onerror=alert(1)>"').waitFor();
+    await sheet.getByText('"שלום 🌊"').waitFor();
+    assert.equal(await sheet.locator('img').count(), 0);
+    await sheet.getByRole('link', { name: 'What caused this' }).press('Enter');
+    await page.getByRole('heading', { name: 'Trace' }).waitFor();
+    assert.match(page.url(), /\/console\/traces\/flow-1$/);
+    await page.getByRole('button', { name: /order\.placed\.v1/ }).waitFor();
+  });
+
+  test('new events are announced, and shown at once while live is on', async () => {
+    await using rig = await openConsole(browser);
+    await rig.append('order.placed.v1');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('events');
+    const rows = page.getByRole('option');
+    await rows.first().waitFor();
+    await page.getByText('Live', { exact: true }).first().waitFor();
+    // The subscription of the page is open when the first event after it arrives.
+    await page.getByRole('status').getByText('Live').waitFor();
+    await rig.append('order.paid.v1');
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await page.getByRole('button', { name: 'Live' }).click();
+    await rig.append('order.shipped.v1');
+    await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
+    assert.equal(await rows.count(), 3);
+  });
+
+  test('after a restart of the server the page catches up, and shows no event twice', async () => {
+    await using reserved = await reservePort();
+    const { host, port } = reserved;
+    await using rig = await openConsole(browser, { host, port });
+    await rig.append('order.placed.v1');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('events?live=true');
+    await page.getByRole('status').getByText('Live').waitFor();
+    await rig.append('order.paid.v1');
+    await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await rig.api.server[Symbol.asyncDispose]();
+    await page.getByRole('alert').getByText('No connection since').waitFor();
+    await rig.append('order.packed.v1');
+    await using again = await startApi(rig.api.platform, { host, port });
+    await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    await rig.append('order.shipped.v1');
+    await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
+    assert.equal(await page.getByRole('option').count(), 4);
+    assert.equal(again.port, port);
+    // The browser reports each attempt to connect.
+    const failed = visit.errors.splice(0);
+    assert.deepEqual(
+      failed.filter((error) => !/ERR_CONNECTION_REFUSED/.test(error)),
+      [],
+    );
+  });
+
+  test('any id pasted into the palette leads to its page', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core', 'flow-9');
+    const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({});
+    const [message] = (await rig.api.platform.engines.outbox?.list({ status: 'DEAD' })) ?? [];
+    const [event] = await rig.api.platform.engines.store.readAll({ limit: 1 }).toArray();
+    await using visit = await rig.visit();
+    const { page } = visit;
+    const cases = [
+      ['flow-9', /\/traces\/flow-9$/],
+      [letter?.id, /\/traces\/flow-9$/],
+      [message?.id, /\/traces\/flow-9$/],
+      [event?.stream, /\/streams\/banking\.account\.v1-core-/],
+      [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/],
+    ] as const;
+    for (const [id, url] of cases) {
+      await visit.open();
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').fill(id ?? '');
+      await page.getByRole('option', { selected: true }).waitFor();
+      await page.keyboard.press('Enter');
+      await page.waitForURL(url);
+    }
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('no-such-id');
+    await page.getByText('Nothing has the id “no-such-id”').waitFor();
+  });
+
+  test('a trace shows what failed, and an unknown one says what was looked for', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core', 'flow-9');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('traces/flow-9');
+    await page.getByRole('button', { name: 'Only failures' }).click();
+    await page
+      .getByRole('button', { name: /sub:banking:alarm:v1/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText('out of order').waitFor();
+    await visit.open('traces/never');
+    await page.getByText("unknown flow 'never'").waitFor();
+    assert.equal(visit.errors.splice(0).length, 1);
+  });
+
+  test('what the scopes do not allow is hidden, and refused when it is forced', async () => {
+    await using rig = await openConsole(browser);
+    await using visit = await rig.visit({ scope: 'read' });
+    const { page } = visit;
+    const navigation = page.getByRole('navigation', { name: 'Views' });
+    assert.deepEqual(await navigation.getByRole('link').allInnerTexts(), ['Overview', 'Events']);
+    await visit.open('traces/flow-1');
+    await page.getByText('This needs the scope “admin”').waitFor();
+    assert.equal(visit.errors.splice(0).length, 1);
+  });
+
+  test('from the overview to the cause of a failure to replayed, in three clicks', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core', 'flow-9');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await page.getByRole('link', { name: 'Show' }).first().click();
+    await page.getByText('2 failures, 2 causes').waitFor();
+    rig.api.faults.isFixed = true;
+    await page.getByRole('button', { name: /sub:banking:alarm:v1/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+    await page.getByText('Replay of 1 requested').waitFor();
+    await page.getByText('1 failure, 1 cause').waitFor();
+    await visit.open('failures');
+    await page.getByRole('button', { name: /partner:x/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+    await page.getByText('Nothing has failed').waitFor();
+    const { outbox } = rig.api.platform.engines;
+    await until(async () => (await outbox?.counts())?.SENT === 3);
+  });
+
+  test('works under the base path of a proxy', async () => {
+    await using rig = await openConsole(browser);
+    await rig.append('order.placed.v1');
+    await using proxy = await serveUnder('/ops', rig.api.server.url);
+    await rig.api.platform.tokens.create({ name: 'admin', scopes: ['admin'] });
+    const { code } = await rig.api.platform.tokens.createLink('admin');
+    await using visit = await rig.visit({ scope: undefined });
+    const { page } = visit;
+    await page.goto(`${proxy.url}/console#link=${code}`);
+    await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByRole('link', { name: 'Traces' }).click();
+    await page.getByRole('link', { name: /flow-1/ }).click();
+    await page.getByRole('button', { name: /order\.placed\.v1/ }).waitFor();
+    assert.equal(page.url(), `${proxy.url}/console/traces/flow-1`);
+    await page.reload();
+    await page.getByRole('button', { name: /order\.placed\.v1/ }).waitFor();
+  });
+
+  test('fits a screen of 360 pixels', async () => {
+    await using rig = await openConsole(browser);
+    await using visit = await rig.visit({ width: 360, height: 740 });
+    const { page } = visit;
+    for (const path of ['', 'events', 'traces']) {
+      await visit.open(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      assert.equal(width, 360, path);
+    }
+    await page.getByRole('button', { name: 'Open the navigation' }).click();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+
+  for (const theme of ['light', 'dark'] as const) {
+    test(`axe finds nothing serious in ${theme} views, empty and filled`, async () => {
+      await using rig = await openConsole(browser);
+      await using visit = await rig.visit({ theme, bypassCsp: true });
+      const { page } = visit;
+      const check = async (path: string, ready: string): Promise<void> => {
+        await visit.open(path);
+        await page.getByText(ready).first().waitFor();
+        assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
+      };
+      await check('', 'Nothing fails');
+      await check('events', 'No events yet');
+      await rig.append('order.placed.v1', { correlationId: 'flow-1' });
+      await rig.api.fail('core', 'flow-9');
+      await check('', '1 dead letter');
+      await check('events', 'order.placed.v1');
+      await check('failures', 'out of order');
+      await check('traces', 'flow-9');
+      await check('traces/flow-9', 'sub:banking:alarm:v1');
+      await check('streams/shop.order.v1-core-1?at=0', 'Correlation');
+    });
+  }
+});

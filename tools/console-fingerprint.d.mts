@@ -1,0 +1,3 @@
+export const consoleStamp: string;
+export function consoleFingerprint(): string;
+export function consoleIsBuilt(): boolean;
