@@ -192,7 +192,7 @@ export interface Api {
       readonly head: string;
       readonly subscriptions: readonly ({
         readonly subscription: string;
-        readonly state: 'paused' | 'running' | 'stopped';
+        readonly state: 'lost' | 'paused' | 'running' | 'stopped';
         readonly shards: number;
         readonly workers: number;
         readonly deadLetters: number;

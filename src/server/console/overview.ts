@@ -46,7 +46,7 @@ interface Facts {
     Awaited<ReturnType<typeof subscriptionOverview>>[number])[];
   readonly outbox: Awaited<ReturnType<typeof readOutbox>>;
   readonly jobs: Awaited<ReturnType<typeof readJobs>>;
-  readonly failing: readonly Omit<FailingShard, 'shard'>[];
+  readonly failing: readonly Pick<FailingShard, 'subscription' | 'failures' | 'reason'>[];
 }
 
 export interface OverviewReader extends AsyncDisposable {
