@@ -26,6 +26,7 @@ const actions: Readonly<Record<string, readonly [string, string, RegExp, string]
   'dlq note': [`${id} n`, 'dead-letter.note', /d77$/, 'DEAD_LETTER_UNKNOWN'],
   'sagas resume': ['banking.review.v1-core-x', 'saga.resume', /core-x$/, 'SAGA_UNKNOWN'],
   'token create': ['shop', 'token.create', /^shop$/, 'done'],
+  'console link': ['--as shop', 'console.link', /^shop$/, 'done'],
   'token revoke': ['nobody', 'token.revoke', /^nobody$/, 'TOKEN_UNKNOWN'],
   'outbox replay': ['--to webhook:x --yes', 'outbox.replay', /"webhook:x"/, 'done'],
   'outbox pause': ['webhook:x', 'outbox.pause', /^webhook:x$/, 'done'],
