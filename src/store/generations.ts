@@ -2,7 +2,7 @@
 // that may lose its data keeps the mark of the generation next to the data: a missing mark, or another one, shows a loss.
 
 import { systemClock } from '../foundation/clock.ts';
-import { hasCode, MillraceError } from '../foundation/error.ts';
+import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
 import type { EventStore } from './event-store.ts';
 import { systemEvent } from './system-stream.ts';
@@ -32,7 +32,8 @@ export interface Generations {
   replace(key: string, before: string | undefined, next: Generation): Promise<boolean>;
 }
 
-const stream = '$millrace-generations';
+/** Without $: only administrators of a KurrentDB server may write to streams whose name starts with $. */
+const stream = 'millrace.generations';
 const type = '$millrace.generation-started.v1';
 const ofStore = new WeakMap<EventStore, Generations>();
 
@@ -52,13 +53,13 @@ function createGenerations(store: EventStore): Generations {
   async function read(): Promise<void> {
     for await (const event of store.readStream(stream, { from: revision + 1 })) {
       if (event.revision <= revision) continue;
-      const { key, mark, shards } = event.payload as Partial<Generation> & { key?: string };
-      if (key === undefined || mark === undefined) {
-        const text = `unreadable record ${event.revision} in ${stream}`;
-        throw new MillraceError('STORE_CORRUPT', text, { details: { stream } });
-      }
-      generations.set(key, { mark, shards });
       revision = event.revision;
+      const { key, mark, shards } = (event.payload ?? {}) as Partial<Generation> & {
+        key?: unknown;
+      };
+      // Other clients may be allowed to append to the stream.
+      const isOurs = event.type === type && typeof key === 'string' && typeof mark === 'string';
+      if (isOurs) generations.set(key, { mark, shards });
     }
   }
 

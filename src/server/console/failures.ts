@@ -76,7 +76,7 @@ export function groupFailures(
   nowMs: number,
 ): readonly FailureGroup[] {
   const groups = Map.groupBy(failures, (each) => causeOf(each).fingerprint);
-  const fromMs = Math.min(nowMs - 60_000, ...failures.map(({ at }) => Date.parse(at)));
+  const fromMs = failures.reduce((ms, { at }) => Math.min(ms, Date.parse(at)), nowMs - 60_000);
   const found = [...groups].flatMap(([fingerprint, all]): readonly FailureGroup[] => {
     const times = all.map(({ at }) => at).toSorted();
     const [sample] = all;
