@@ -84,6 +84,31 @@ test(
 );
 
 test(
+  'fake whose answer is late: an equal append that finds the event is the duplicate, not the first one',
+  { timeout },
+  async () => {
+    await using server = await fakeServer();
+    const stored = Promise.withResolvers<void>();
+    const found = Promise.withResolvers<void>();
+    const db = await server.open((client) => ({
+      appendToStream: (async (...args: Parameters<KurrentDBClient['appendToStream']>) => {
+        const answer = await client.appendToStream(...args);
+        stored.resolve();
+        await found.promise;
+        return answer;
+      }) as KurrentDBClient['appendToStream'],
+    }));
+    const [stream, event] = [newStream(), newEvent()];
+    const first = db.store.append(stream, [event]);
+    await stored.promise;
+    const second = await db.store.append(stream, [event]);
+    found.resolve();
+    assert.deepEqual([(await first).isDuplicate, second.isDuplicate], [false, true]);
+    assert.deepEqual((await first).position, second.position);
+  },
+);
+
+test(
   'fake of two nodes: waitFor does not pass before the event is processed',
   { timeout },
   async () => {

@@ -39,13 +39,12 @@ export function createKurrentdbAppender({
     signal?: AbortSignal,
   ): Promise<readonly Stored[]> {
     const sizeMs = Math.ceil(bytesOf(writes) / bytesPerMs);
-    // What is found before the first attempt is a duplicate, wherever it stands.
-    let before = Infinity;
+    let before = 0;
     const settle = (appended: readonly Appended[]): readonly Stored[] =>
       writes.map((write, at) => settled(write, appended[at] as Appended, before));
     for (const [attempt, attemptMs] of attemptsMs.entries()) {
       const stored = await findEarlier(writes);
-      if (stored !== undefined) return settle(stored);
+      if (stored !== undefined) return attempt === 0 ? duplicates(writes, stored) : settle(stored);
       if (attempt === 0) before = reader.highest;
       const ms = attemptMs + sizeMs;
       const late = (): Promise<never> => Promise.reject(unanswered());
@@ -60,6 +59,18 @@ export function createKurrentdbAppender({
       return settle(appended);
     }
     throw unanswered();
+  }
+
+  /** Another append stored the events. It may still wait for its answer, and is the one that is acknowledged. */
+  function duplicates(
+    writes: readonly SentWrite[],
+    stored: readonly Appended[],
+  ): readonly Stored[] {
+    return writes.map((write, at) => {
+      const found = stored[at] as Appended;
+      reader.saw(found.sequence);
+      return { kind: 'duplicate', ...(recent.known(write) ?? found) };
+    });
   }
 
   /** Finds the events of an earlier attempt, if that may be stored and only the memory of the server would know. */

@@ -12,6 +12,8 @@ export interface Appended {
 export interface RecentAppends {
   /** Starts an attempt. Events of an earlier one follow the returned revision; undefined: this is the first attempt. */
   begin(write: Write): number | undefined;
+  /** The result of the append, if it was acknowledged. */
+  known(write: Write): Appended | undefined;
   /** Returns the first result, if the append was acknowledged before. */
   acknowledge(write: Write, appended: Appended): Appended | undefined;
 }
@@ -37,6 +39,7 @@ export function createRecentAppends(): RecentAppends {
       if (earlier === undefined) remember(appends, key, { after }, limits.appendsMax);
       return earlier?.after;
     },
+    known: (write) => appends.get(keyOf(write))?.appended,
     acknowledge(write, { revision, sequence }) {
       const key = keyOf(write);
       const { after: first = Infinity, appended: earlier } = appends.get(key) ?? {};
