@@ -28,7 +28,7 @@ export async function bundleChildren(root: string): Promise<Readonly<Record<stri
   return { [bundledChildrenFolder]: folder };
 }
 
-/** Scripts of threads, Lua files and templates are found beside the source. */
+/** Scripts of threads, Lua files and templates are found next to the source. */
 function keepLocation(code: string, id: string): string | undefined {
   if (!code.includes('import.meta.')) return undefined;
   const file = resolve(id);

@@ -201,7 +201,7 @@ test('the size of incomplete appends is limited for all calls and kinds together
       `${kinds.join()}: ${rejected.message}`,
     );
     assert.match(rejected.message, /on this server/);
-    // Small and complete appends are possible meanwhile.
+    // Small and complete appends are possible at the same time.
     const small = raw.duplex('Append');
     small.write({ options });
     small.write({ proposedMessage: proposed(10_000) });
