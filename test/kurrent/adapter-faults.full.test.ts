@@ -91,12 +91,12 @@ test(
     const stored = Promise.withResolvers<void>();
     const found = Promise.withResolvers<void>();
     const db = await server.open((client) => ({
-      appendToStream: (async (...args: Parameters<KurrentDBClient['appendToStream']>) => {
+      appendToStream: async (...args: Parameters<KurrentDBClient['appendToStream']>) => {
         const answer = await client.appendToStream(...args);
         stored.resolve();
         await found.promise;
         return answer;
-      }) as KurrentDBClient['appendToStream'],
+      },
     }));
     const [stream, event] = [newStream(), newEvent()];
     const first = db.store.append(stream, [event]);
@@ -105,6 +105,20 @@ test(
     found.resolve();
     assert.deepEqual([(await first).isDuplicate, second.isDuplicate], [false, true]);
     assert.deepEqual((await first).position, second.position);
+  },
+);
+
+test(
+  'an append that begins with the event of an earlier append, and was stored, has its own last revision',
+  { timeout },
+  async () => {
+    await using server = await fakeServer();
+    const db = await server.open(() => ({}));
+    const [stream, events] = [newStream(), newEvents(3)];
+    await db.store.append(stream, events.slice(0, 1));
+    await db.store.append(stream, events.slice(1));
+    const { isDuplicate, revision } = await db.store.append(stream, events, { expected: 'exists' });
+    assert.deepEqual([isDuplicate, revision], [true, 2]);
   },
 );
 

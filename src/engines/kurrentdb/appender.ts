@@ -69,7 +69,7 @@ export function createKurrentdbAppender({
     return writes.map((write, at) => {
       const found = stored[at] as Appended;
       reader.saw(found.sequence);
-      return { kind: 'duplicate', ...(recent.known(write) ?? found) };
+      return { kind: 'duplicate', ...(recent.known(write, found) ?? found) };
     });
   }
 

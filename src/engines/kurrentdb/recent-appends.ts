@@ -12,8 +12,8 @@ export interface Appended {
 export interface RecentAppends {
   /** Starts an attempt. Events of an earlier one follow the returned revision; undefined: this is the first attempt. */
   begin(write: Write): number | undefined;
-  /** The result of the append, if it was acknowledged. */
-  known(write: Write): Appended | undefined;
+  /** The first result, if the append was acknowledged. */
+  known(write: Write, appended: Appended): Appended | undefined;
   /** Returns the first result, if the append was acknowledged before. */
   acknowledge(write: Write, appended: Appended): Appended | undefined;
 }
@@ -31,6 +31,13 @@ export function createRecentAppends(): RecentAppends {
   const appends = new Map<string, Recent>();
   /** The last known revisions of streams. */
   const revisions = new Map<string, number>();
+
+  /** An append that only begins with the same event is another one. */
+  function known(write: Write, { revision }: Appended): Appended | undefined {
+    const earlier = appends.get(keyOf(write))?.appended;
+    return earlier?.revision === revision ? earlier : undefined;
+  }
+
   return {
     begin(write) {
       const key = keyOf(write);
@@ -39,15 +46,16 @@ export function createRecentAppends(): RecentAppends {
       if (earlier === undefined) remember(appends, key, { after }, limits.appendsMax);
       return earlier?.after;
     },
-    known: (write) => appends.get(keyOf(write))?.appended,
+    known,
     acknowledge(write, { revision, sequence }) {
       const key = keyOf(write);
-      const { after: first = Infinity, appended: earlier } = appends.get(key) ?? {};
-      if (earlier?.revision === revision) return earlier;
+      const earlier = known(write, { revision, sequence });
+      if (earlier !== undefined) return earlier;
+      const { after: first = Infinity } = appends.get(key) ?? {};
       const after = Math.min(first, revision - write.rows.length);
       remember(appends, key, { after, appended: { revision, sequence } }, limits.appendsMax);
-      const known = revisions.get(write.stream) ?? -1;
-      remember(revisions, write.stream, Math.max(known, revision), limits.streamsMax);
+      const highest = Math.max(revisions.get(write.stream) ?? -1, revision);
+      remember(revisions, write.stream, highest, limits.streamsMax);
       return undefined;
     },
   };
