@@ -1,7 +1,13 @@
 // A certificate for connections on this machine. Official KurrentDB clients send credentials over TLS only, so the first start
 // creates an authority and a server certificate.
 
-import { generateKeyPair, randomBytes, X509Certificate, createPrivateKey } from 'node:crypto';
+import {
+  createPrivateKey,
+  generateKeyPair,
+  randomBytes,
+  sign as signBytes,
+  X509Certificate,
+} from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -111,7 +117,7 @@ async function issue(
   nowMs: number,
 ): Promise<Readonly<Record<string, string>>> {
   const { default: forge } = await loadDriver('node-forge', () => import('node-forge'));
-  const { pki, md } = forge;
+  const { asn1, md, pki } = forge;
   const [authority, own] = await Promise.all([newKeys(), newKeys()]);
   const authorityName = [{ name: 'commonName', value: 'Millrace local authority' }];
   const sign = (publicKey: string, name: string, extensions: readonly object[]): string => {
@@ -124,7 +130,13 @@ async function issue(
     certificate.setSubject([{ name: 'commonName', value: name }]);
     certificate.setIssuer(authorityName);
     certificate.setExtensions([...extensions]);
-    certificate.sign(pki.privateKeyFromPem(authority.privateKey), md.sha256.create());
+    const signer = pki.privateKeyFromPem(authority.privateKey);
+    // By Node: the library's own arithmetic, in JavaScript, takes 120 ms.
+    signer.sign = () => {
+      const content = Buffer.from(asn1.toDer(certificate.tbsCertificate).getBytes(), 'latin1');
+      return signBytes('sha256', content, authority.privateKey).toString('latin1');
+    };
+    certificate.sign(signer, md.sha256.create());
     return pki.certificateToPem(certificate);
   };
   const altNames = hosts.map((host) =>
