@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { resolve as resolvePath } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { childScript } from '../src/testing/bundled-children.ts';
 import { notifyReaper } from '../src/testing/servers/reaper.ts';
 
-const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
+const main = childScript(new URL('../src/cli/main.ts', import.meta.url));
 
 export interface StartedProduct {
   /** The output until the product was ready. */
