@@ -18,6 +18,7 @@ import {
   workFolder,
 } from './cli-store-terminal.ts';
 import { soakMinutes } from './store/rig.ts';
+import { codePoint } from '../src/testing/support/code-point.ts';
 
 const usd = currencyStream('USD');
 
@@ -212,7 +213,7 @@ describe('millrace export and import', () => {
 
   const event = fc.record({
     id: fc.constantFrom('USD', 'EUR', 'CHF'),
-    name: fc.oneof(fc.jsonValue(), fc.string({ unit: 'binary' })),
+    name: fc.oneof(fc.jsonValue(), fc.string({ unit: codePoint })),
     headers: fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined }),
   });
 

@@ -10,6 +10,7 @@ import { createEnvelope, envelopeJsonSchema, isEnvelope, validateEnvelope } from
 import { encodePayload } from './json-payload.ts';
 import type { Problem } from './schema.ts';
 import { propertyRuns } from '../testing/property-runs.ts';
+import { codePoint } from '../testing/support/code-point.ts';
 
 const valid = {
   type: 'payment.completed.v1',
@@ -121,7 +122,7 @@ describe('envelope', () => {
           'é',
         ),
         fc.jsonValue({ maxDepth: 1 }),
-        fc.string({ unit: 'binary', maxLength: 5 }),
+        fc.string({ unit: codePoint, maxLength: 5 }),
         fc
           .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
           .map((date) => date.toISOString()),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { createMetrics } from './create-metrics.ts';
 import { metricTable, type MetricDefinition } from './metric-table.ts';
+import { codePoint } from '../testing/support/code-point.ts';
 
 const table: readonly MetricDefinition[] = [
   { name: 'orders_total', type: 'counter', help: 'Orders.', labels: ['shop', 'kind'] },
@@ -120,7 +121,7 @@ test('counts undeclared, mistyped and non-numeric observations as dropped', () =
 test('no label value breaks a line', () => {
   const line = /^orders_total(\{shop="((?:[^"\\\n]|\\["\\n])*)"\})? 1$/;
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (shop) => {
+    fc.property(fc.string({ unit: codePoint, maxLength: 20 }), (shop) => {
       const { observer, expose } = createMetrics({ table });
       observer.count('orders_total', { shop });
       const lines = expose().split('\n');

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { propertyRuns } from '../../testing/property-runs.ts';
 import { createTempFolder, removeTempFolder } from '../../testing/servers/temp-folder.ts';
 import { startOurNtfy } from '../../testing/support/topics/our-ntfy.ts';
+import { codePoint } from '../../testing/support/code-point.ts';
 
 const names = [
   'x-title',
@@ -32,7 +33,7 @@ const names = [
   'range',
 ];
 const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
+  fc.string({ unit: codePoint, maxLength: 40 }),
   fc.constantFrom(
     'yes',
     '1',

@@ -7,6 +7,7 @@ import { memoryReadModels } from '../../../projections/memory/read-models.ts';
 import { readModel } from '../../../projections/read-model.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { openRedis } from '../open-redis.ts';
+import { codePoint } from '../../../testing/support/code-point.ts';
 
 interface Thing {
   readonly code?: string;
@@ -31,7 +32,7 @@ const change = fc.record({
           fc.integer({ min: -3, max: 3 }),
           fc.double({ noNaN: true, noDefaultInfinity: true }),
         ),
-        text: fc.string({ unit: 'binary' }),
+        text: fc.string({ unit: codePoint }),
       },
       { requiredKeys: [] },
     ),

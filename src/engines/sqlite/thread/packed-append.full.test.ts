@@ -4,12 +4,13 @@ import fc from 'fast-check';
 import type { WriteOutcome } from '../../../store/store-engine.ts';
 import { propertyRuns } from '../../../testing/property-runs.ts';
 import { packAppend, packOutcome, unpackAppends, unpackOutcome } from './packed-append.ts';
+import { codePoint } from '../../../testing/support/code-point.ts';
 
 test('unpacks joined appends as they were packed', () => {
-  const text = fc.string({ unit: 'binary' });
+  const text = fc.string({ unit: codePoint });
   const row = fc.record({ eventId: text, type: text, tenant: text, payload: text, meta: text });
   const expected = fc.oneof(fc.nat(), fc.constantFrom('none' as const, 'any', 'exists'));
-  const follows = fc.string({ unit: 'binary', minLength: 1 });
+  const follows = fc.string({ unit: codePoint, minLength: 1 });
   const write = fc.record(
     { stream: text, expected, rows: fc.array(row), follows },
     { requiredKeys: ['stream', 'expected', 'rows'] },

@@ -3,6 +3,7 @@
 import { request as httpRequest, type Agent, type IncomingMessage } from 'node:http';
 import fc from 'fast-check';
 import type { Route } from '../../../platform/modules/route.ts';
+import { codePoint } from '../code-point.ts';
 
 /** The part of JSON Schema that our schemas use. */
 export interface SchemaPart {
@@ -76,7 +77,7 @@ const evil: fc.Arbitrary<unknown> = fc.oneof(
   ),
   // JSON.parse creates the key, a literal would set the prototype.
   fc.constant(JSON.parse('{"__proto__":{"polluted":true}}') as unknown),
-  fc.string({ unit: 'binary', maxLength: 60 }),
+  fc.string({ unit: codePoint, maxLength: 60 }),
   fc.double(),
   fc.jsonValue({ maxDepth: 3 }),
 );
