@@ -15,6 +15,9 @@ async function openPool(max: number): Promise<pg.Pool & AsyncDisposable> {
   return Object.assign(pool, { [Symbol.asyncDispose]: () => pool.end() });
 }
 
+/** So long that a busy machine does not release the client in the middle of a test. */
+const idleMs = 600_000;
+
 const backend = async (on: Queryable): Promise<number> => {
   const { rows } = await on.query<{ pid: number }>('select pg_backend_pid() as pid');
   return rows[0]?.pid ?? 0;
@@ -35,7 +38,7 @@ test('consecutive queries share one connection, and the pool gets it back when t
 
 test('a concurrent query uses another connection of the pool', async () => {
   await using pool = await openPool(4);
-  const keptClient = createKeptClient(pool);
+  const keptClient = createKeptClient(pool, idleMs);
   const [one, two] = await Promise.all([keptClient.use(backend), keptClient.use(backend)]);
   assert.notEqual(one, two);
   keptClient.release();
@@ -43,7 +46,7 @@ test('a concurrent query uses another connection of the pool', async () => {
 
 test('a caller that waits for a connection gets the kept one', async () => {
   await using pool = await openPool(4);
-  const keptClient = createKeptClient(pool);
+  const keptClient = createKeptClient(pool, idleMs);
   await keptClient.use(backend);
   const others = await Promise.all([checkOut(pool), checkOut(pool), checkOut(pool)]);
   const waiting = checkOut(pool);
@@ -54,14 +57,14 @@ test('a caller that waits for a connection gets the kept one', async () => {
 
 test('a small pool has no kept client', async () => {
   await using pool = await openPool(3);
-  const keptClient = createKeptClient(pool);
+  const keptClient = createKeptClient(pool, idleMs);
   await keptClient.use(backend);
   assert.equal(pool.idleCount, 1);
 });
 
 test('a reused connection that the server terminates is replaced without an error', async () => {
   await using pool = await openPool(4);
-  const keptClient = createKeptClient(pool);
+  const keptClient = createKeptClient(pool, idleMs);
   const first = await keptClient.use(backend);
   const removed = once(pool, 'remove');
   await pool.query('select pg_terminate_backend($1)', [first]);
@@ -72,7 +75,7 @@ test('a reused connection that the server terminates is replaced without an erro
 
 test('a failed query closes its connection', async () => {
   await using pool = await openPool(4);
-  const keptClient = createKeptClient(pool);
+  const keptClient = createKeptClient(pool, idleMs);
   const first = await keptClient.use(backend);
   await assert.rejects(
     keptClient.use((on) => on.query('select 1/0')),

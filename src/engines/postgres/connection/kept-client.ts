@@ -13,13 +13,11 @@ export interface KeptClient {
   release(): void;
 }
 
-/** The client is released after one to two of these intervals without a query. */
-const idleMs = 100;
-
 /** A pool with fewer free connections has none to spare: its roles keep up to two clients. */
 const freeMin = 4;
 
-export function createKeptClient(pool: Pool): KeptClient {
+/** The client is released after one to two intervals of `idleMs` without a query. */
+export function createKeptClient(pool: Pool, idleMs = 100): KeptClient {
   let current: PoolClient | undefined;
   let isBusy = false;
   let usedSinceCheck = false;
