@@ -35,13 +35,13 @@ export function createKurrentdbAppender({
   /** Sends an append until it is answered, within its time. */
   async function append(write: SentWrite, signal?: AbortSignal): Promise<WriteOutcome> {
     const sizeMs = Math.ceil(bytesOf(write) / bytesPerMs);
-    let before = 0;
+    // Before the search: an equal append may find the event while this search is on its way.
+    const before = reader.highest;
     for (const [attempt, attemptMs] of attemptsMs.entries()) {
       const stored = await findEarlier(write);
       if (stored !== undefined) {
         return attempt === 0 ? duplicateOf(write, stored) : settled(write, stored, before);
       }
-      if (attempt === 0) before = reader.highest;
       const ms = attemptMs + sizeMs;
       const late = (): Promise<never> => Promise.reject(unanswered());
       const isLast = attempt === attemptsMs.length - 1;
