@@ -141,9 +141,9 @@ test(
     await stored.promise;
     const third = await append();
     found.resolve();
-    await second;
+    const results = [third, await second];
     answered.resolve();
-    const results = await Promise.all([first, second, third]);
+    results.push(await first);
     assert.deepEqual([appends, searches], [2, 2]);
     assert.equal(results.filter(({ isDuplicate }) => !isDuplicate).length, 1);
   },
