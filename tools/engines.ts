@@ -8,6 +8,7 @@ import { kafkaVersion } from './engines-kafka-jars.ts';
 import { fetchKafka } from './engines-kafka.ts';
 import { fetchNtfy } from './engines-ntfy.ts';
 import { printSummary } from './test-run/summary.ts';
+import { parseEngineTestOptions } from './test-run/test-options.ts';
 import { runTests } from './test-run/test-run.ts';
 import { root } from './test-run/test-worker.ts';
 
@@ -50,7 +51,7 @@ const givenServers: readonly GivenServer[] = [
   { name: 'KurrentDB', variable: 'MILLRACE_TEST_KURRENTDB' },
 ];
 
-const picked = process.argv.slice(2).filter((word) => !word.startsWith('-'));
+const { words: picked, titles, stress } = parseEngineTestOptions(process.argv.slice(2));
 
 // Fetches only the engines of the requested tests, because fetching takes minutes.
 const isWanted = ({ tests }: Engine): boolean =>
@@ -87,12 +88,13 @@ const files = globSync('{src,test}/**/*.engines.test.ts', { cwd: root })
   .filter((file) => picked.length === 0 || picked.some((word) => file.includes(word)))
   .toSorted();
 // Each engine is a server, so the files run one after the other instead of competing.
-const minutes = process.argv.includes('--stress') ? 60 : 20;
+const minutes = stress ? 60 : 20;
 const startedAt = performance.now();
 const results = await runTests({
   slots: 1,
   fileTimeoutMs: minutes * 60_000,
   files,
+  titles,
   isAlone: () => true,
   showsNotes: true,
   command: 'npm run test:engines --',

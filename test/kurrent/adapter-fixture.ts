@@ -17,7 +17,7 @@ export interface Backing {
 }
 
 export const kurrentCapabilities: StoreCapabilities = {
-  multiStreamAppend: true,
+  multiStreamAppend: false,
   callerTransaction: false,
   durable: true,
   crossProcess: true,

@@ -1,6 +1,9 @@
 // The adapter on the stand-in for a real EventStoreDB: with other clients, and while its server restarts.
 
-import { after, describe } from 'node:test';
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
+import { newEvent, newStream, unique } from '../../src/testing/conformance/store/fixture.ts';
 import type { Preset } from '../../src/testing/kurrent-stand-in/fidelity.ts';
 import { startStandIn } from '../../src/testing/kurrent-stand-in/stand-in.ts';
 import { connectForeign, foreignCases } from './foreign-cases.ts';
@@ -12,6 +15,22 @@ after(() => opened.disposeAsync());
 const server = opened.use(await startStandIn({ preset: '24.10' }));
 const context = opened.use(await connectForeign(server));
 describe('other clients, on the stand-in 24.10', () => foreignCases(context));
+
+test(
+  'a client that prefers followers consumes a group, which only the leader serves',
+  { timeout: 60_000 },
+  async ({ signal }) => {
+    const cluster = opened.use(await startStandIn({ preset: 'cluster' }));
+    await using db = await openKurrent(cluster.url);
+    const [stream, event] = [newStream(), newEvent()];
+    await db.store.append(stream, [event]);
+    for await (const delivery of db.store.consume({ group: unique('g'), stream, signal })) {
+      assert.equal(delivery.event.eventId, event.eventId);
+      await delivery.ack();
+      break;
+    }
+  },
+);
 
 for (const preset of ['23.10', 'cluster'] as const) {
   describe(`a restart of the server, on the stand-in ${preset}`, () =>

@@ -34,7 +34,7 @@ export function standInFixture(preset: Preset): AdapterFixture {
   };
   const serverOf = (store: EventStore): StandIn => servers.get(store) as StandIn;
   return {
-    capabilities: { ...kurrentCapabilities, multiStreamAppend: false },
+    capabilities: kurrentCapabilities,
     async open(options) {
       return openAt(stack.use(await startStandIn({ preset, clock: options?.clock })), options);
     },

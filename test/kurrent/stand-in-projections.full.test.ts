@@ -14,13 +14,19 @@ import {
   waitForProjection,
   type ProjectionRoles,
 } from '../../src/projections/index.ts';
-import { parsePosition, type EventStore, type Position } from '../../src/store/index.ts';
+import {
+  parsePosition,
+  type EventFilter,
+  type EventStore,
+  type Position,
+} from '../../src/store/index.ts';
 import { subscriptionAdmin } from '../../src/subscriptions/index.ts';
 import {
   idsOf,
   newEvent,
   newEvents,
   newStream,
+  unique,
 } from '../../src/testing/conformance/store/fixture.ts';
 import type { Preset } from '../../src/testing/kurrent-stand-in/fidelity.ts';
 import { startStandIn, type StandIn } from '../../src/testing/kurrent-stand-in/stand-in.ts';
@@ -168,10 +174,33 @@ test('an export through a node that lags ends at the position that it has read',
   const first = await exported(store, undefined);
   release();
   const second = await exported(store, first.checkpoint);
-  const idsIn = ({ lines }: Exported): readonly string[] =>
-    lines.filter((line) => line.stream === stream).map(({ eventId = '' }) => eventId);
   assert.deepEqual(idsIn(first), idsOf(events.slice(0, 25)));
   assert.deepEqual(idsIn(second), idsOf(events.slice(25)));
+});
+
+test('an export of a category repeats nothing when it continues, without any metadata event', async () => {
+  const server = await serve('24.10');
+  await using db = await openKurrent(server.url);
+  const { store } = db;
+  const category = unique('exported');
+  const events = newEvents(12, { type: 'account.opened.v1' });
+  for (const event of events) {
+    await store.append(newStream(category), [event]);
+    await store.append(newStream(), newEvents(3));
+  }
+  const filter = { category };
+  const first = await exported(store, undefined, filter);
+  assert.deepEqual(idsIn(first), idsOf(events));
+  const second = await exported(store, first.checkpoint, filter);
+  assert.deepEqual(idsIn(second), []);
+  const [later, stream] = [newEvents(2), newStream(category)];
+  await store.append(stream, later);
+  await store.setStreamMetadata(stream, { maxCount: 5 });
+  const third = await exported(store, second.checkpoint, filter);
+  assert.deepEqual(
+    third.lines.slice(0, -1).map((line) => line.stream),
+    [stream, stream, `$$${stream}`],
+  );
 });
 
 interface Exported {
@@ -179,9 +208,19 @@ interface Exported {
   readonly checkpoint: Position;
 }
 
-async function exported(store: EventStore, from: Position | undefined): Promise<Exported> {
+/** The ids of the events of clients. */
+function idsIn({ lines }: Exported): readonly string[] {
+  const isOfClient = ({ stream = '$' }: Exported['lines'][number]): boolean => stream[0] !== '$';
+  return lines.filter(isOfClient).map(({ eventId = '' }) => eventId);
+}
+
+async function exported(
+  store: EventStore,
+  from: Position | undefined,
+  filter?: EventFilter,
+): Promise<Exported> {
   let text = '';
-  for await (const piece of exportEvents(store, { after: from })) text += piece;
+  for await (const piece of exportEvents(store, { after: from, filter })) text += piece;
   const lines = text
     .trim()
     .split('\n')

@@ -54,6 +54,24 @@ export function parseTestOptions(args: readonly string[]): TestOptions {
   };
 }
 
+export interface EngineTestOptions extends Pick<TestOptions, 'words' | 'titles'> {
+  /** Gives each file more time. */
+  readonly stress: boolean;
+}
+
+/** The arguments of `npm run test:engines`. Throws a `TypeError` that says which argument is wrong. */
+export function parseEngineTestOptions(args: readonly string[]): EngineTestOptions {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      title: { type: 'string', multiple: true, default: [] },
+      stress: { type: 'boolean', default: false },
+    },
+  });
+  return { words: positionals, titles: values.title.map(escapeTitle), stress: values.stress };
+}
+
 /** A title is printed with ' › ' between its suites, which node:test separates by blanks. */
 function escapeTitle(title: string): string {
   return title.replaceAll(' › ', ' ').replace(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);

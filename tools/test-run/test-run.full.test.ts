@@ -7,7 +7,7 @@ import { budget, budgetSeconds, partOf } from './budget.ts';
 import { minutes, progressLine } from './progress.ts';
 import { summarize } from './summary.ts';
 import { findTestFiles, isHeavy, selectTestFiles } from './test-files.ts';
-import { parseTestOptions } from './test-options.ts';
+import { parseEngineTestOptions, parseTestOptions } from './test-options.ts';
 import type { TestRunOptions } from './test-run.ts';
 import { root } from './test-worker.ts';
 
@@ -28,6 +28,15 @@ test('every test file belongs to one part of the time budget', () => {
     assert.ok(named.length <= 1, file);
     assert.equal(partOf(file), named[0] ?? budget[0]);
   }
+});
+
+test('a run of the engines selects tests by title, and rejects unknown arguments', () => {
+  assert.deepEqual(parseEngineTestOptions(['kurrentdb', '--title', 'a suite › reads (1)']), {
+    words: ['kurrentdb'],
+    titles: [String.raw`a suite reads \(1\)`],
+    stress: false,
+  });
+  assert.throws(() => parseEngineTestOptions(['--titel', 'x']), /--titel/);
 });
 
 test('words choose files by path, and check leaves out files that need servers or are slow', () => {

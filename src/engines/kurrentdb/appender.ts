@@ -2,12 +2,11 @@
 
 import { withinTime } from '../../foundation/async/within-time.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
-import type { StoreEngine, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+import type { StoreEngine, WriteOutcome } from '../../store/store-engine.ts';
 import { toClientEvent } from './event-record.ts';
 import type { Client } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import { actualRevisionOf, isKind, streamOf, unanswered, unavailable } from './errors.ts';
-import { mergeWrites, type MergedWrite } from './merge-writes.ts';
+import { actualRevisionOf, isKind, unanswered, unavailable } from './errors.ts';
 import type { KurrentdbReader } from './reader.ts';
 import { createRecentAppends, type Appended } from './recent-appends.ts';
 import { writeChange, type SentWrite } from './stream-changes.ts';
@@ -34,66 +33,48 @@ export function createKurrentdbAppender({
   const recent = createRecentAppends();
 
   /** Sends an append until it is answered, within its time. */
-  async function append(
-    writes: readonly SentWrite[],
-    signal?: AbortSignal,
-  ): Promise<readonly Stored[]> {
-    const sizeMs = Math.ceil(bytesOf(writes) / bytesPerMs);
-    let before = 0;
-    const settle = (appended: readonly Appended[]): readonly Stored[] =>
-      writes.map((write, at) => settled(write, appended[at] as Appended, before));
+  async function append(write: SentWrite, signal?: AbortSignal): Promise<WriteOutcome> {
+    const sizeMs = Math.ceil(bytesOf(write) / bytesPerMs);
+    // Before the search: an equal append may find the event while this search is on its way.
+    const before = reader.highest;
     for (const [attempt, attemptMs] of attemptsMs.entries()) {
-      const stored = await findEarlier(writes);
-      if (stored !== undefined) return attempt === 0 ? duplicates(writes, stored) : settle(stored);
-      if (attempt === 0) before = reader.highest;
+      const stored = await findEarlier(write);
+      if (stored !== undefined) {
+        return attempt === 0 ? duplicateOf(write, stored) : settled(write, stored, before);
+      }
       const ms = attemptMs + sizeMs;
       const late = (): Promise<never> => Promise.reject(unanswered());
       const isLast = attempt === attemptsMs.length - 1;
       const appended = await connection.use((client) => {
-        const answer = withinTime(transmit(client, writes, ms), { ms: ms + lateMs, late });
+        const answer = withinTime(transmit(client, write, ms), { ms: ms + lateMs, late });
         // An error would replace the client, which other requests use.
         return isLast ? answer : orUnanswered(answer);
       }, signal);
       if (appended === undefined) continue;
       onAppended();
-      return settle(appended);
+      return settled(write, appended, before);
     }
     throw unanswered();
   }
 
   /** Another append stored the events. It may still wait for its answer, and is the one that is acknowledged. */
-  function duplicates(
-    writes: readonly SentWrite[],
-    stored: readonly Appended[],
-  ): readonly Stored[] {
-    return writes.map((write, at) => {
-      const found = stored[at] as Appended;
-      reader.saw(found.sequence);
-      return { kind: 'duplicate', ...(recent.known(write, found) ?? found) };
-    });
+  function duplicateOf(write: SentWrite, stored: Appended): WriteOutcome {
+    reader.saw(stored.sequence);
+    const { revision, sequence } = recent.known(write, stored) ?? stored;
+    return { kind: 'duplicate', revision, sequence };
   }
 
   /** Finds the events of an earlier attempt, if that may be stored and only the memory of the server would know. */
-  async function findEarlier(
-    writes: readonly SentWrite[],
-  ): Promise<readonly Appended[] | undefined> {
-    const begun = writes.map((write) => recent.begin(write));
-    if (!writes.some(({ expected }) => expected === 'any' || expected === 'exists')) {
-      return undefined;
-    }
-    const found: Appended[] = [];
-    for (const [at, { stream, rows }] of writes.entries()) {
-      const after = begun[at];
-      const eventIds = rows.map(({ eventId }) => eventId);
-      const last = after === undefined ? after : await reader.findAll(stream, { eventIds, after });
-      if (last === undefined) return undefined;
-      found.push(last);
-    }
-    return found;
+  async function findEarlier(write: SentWrite): Promise<Appended | undefined> {
+    const after = recent.begin(write);
+    const { stream, expected, rows } = write;
+    const isExact = expected !== 'any' && expected !== 'exists';
+    if (isExact || after === undefined) return undefined;
+    return reader.findAll(stream, { eventIds: rows.map(({ eventId }) => eventId), after });
   }
 
   /** `before` is the highest position known before the append: what stands there was appended earlier. */
-  function settled(write: SentWrite, appended: Appended, before: number): Stored {
+  function settled(write: SentWrite, appended: Appended, before: number): WriteOutcome {
     const earlier = recent.acknowledge(write, appended);
     if (earlier !== undefined) return { kind: 'duplicate', ...earlier };
     const { revision, sequence } = appended;
@@ -101,66 +82,29 @@ export function createKurrentdbAppender({
     return { kind: sequence <= before ? 'duplicate' : 'appended', revision, sequence };
   }
 
-  async function writeAll(
-    writes: readonly StreamWrite[],
-    signal: AbortSignal | undefined,
-  ): Promise<readonly WriteOutcome[]> {
-    const [first] = writes;
-    if (first?.tombstone === true || first?.retention !== undefined) {
-      return [await writeChange({ connection, reader, append }, first)];
-    }
-    const merged = await mergeWrites(writes, reader);
-    if (merged.kind === 'rejected') return rejectionAt(writes, merged.index, merged.outcome);
-    const outcomes: WriteOutcome[] = [];
-    for (const [at, stored] of (await append(merged.streams, signal)).entries()) {
-      const { rows, parts } = merged.streams[at] as MergedWrite;
-      for (const { index, end } of parts) {
-        outcomes[index] = { ...stored, revision: stored.revision - rows.length + end };
-      }
-    }
-    return outcomes;
-  }
-
-  return async (writes, { signal }) => {
+  // Without multi-stream appends, the store sends one write.
+  return async ([write], { signal }) => {
+    if (write === undefined) return [];
     try {
-      return await writeAll(writes, signal);
+      const isChange = write.tombstone === true || write.retention !== undefined;
+      const parts = { connection, reader, append };
+      return [await (isChange ? writeChange(parts, write) : append(write, signal))];
     } catch (error) {
-      const outcome = outcomeOf(error);
-      if (outcome === undefined) throw unavailable(error);
-      const stream = streamOf(error);
-      const at = writes.findIndex((each) => each.stream === stream);
-      return rejectionAt(writes, Math.max(0, at), outcome);
+      const rejection = rejectionOf(error);
+      if (rejection === undefined) throw unavailable(error);
+      return [rejection];
     }
   };
 }
 
-interface Stored extends Appended {
-  readonly kind: 'appended' | 'duplicate';
-}
-
-/** The server returns one position for all streams, and none for a duplicate in a deleted stream. */
-async function transmit(
-  client: Client,
-  writes: readonly SentWrite[],
-  deadline: number,
-): Promise<readonly Appended[]> {
-  const textsOnly = writes.length > 1;
-  const requests = writes.map(({ stream, expected, rows, ...given }) => ({
-    streamName: stream,
-    expectedState: toStreamState(expected),
-    events: rows.map((row) => toClientEvent(stream, row, { ...given, textsOnly })),
-  }));
-  const [only] = requests;
-  if (only !== undefined && requests.length === 1) {
-    const { streamName, expectedState: streamState, events } = only;
-    const answer = await client.appendToStream(streamName, events, { streamState, deadline });
-    const sequence = Number(answer.position?.commit ?? 0n);
-    return [{ revision: Number(answer.nextExpectedRevision), sequence }];
-  }
-  const { position, responses } = await client.multiStreamAppend(requests);
-  const revisions = new Map(responses.map(({ streamName, revision }) => [streamName, revision]));
-  const sequence = Number(position);
-  return writes.map(({ stream }) => ({ revision: Number(revisions.get(stream)), sequence }));
+/** The server returns no position for a duplicate in a deleted stream. */
+async function transmit(client: Client, write: SentWrite, deadline: number): Promise<Appended> {
+  const { stream, expected, rows, ...given } = write;
+  const events = rows.map((row) => toClientEvent(stream, row, given));
+  const options = { streamState: toStreamState(expected), deadline };
+  const answer = await client.appendToStream(stream, events, options);
+  const sequence = Number(answer.position?.commit ?? 0n);
+  return { revision: Number(answer.nextExpectedRevision), sequence };
 }
 
 async function orUnanswered<Result>(answer: Promise<Result>): Promise<Result | undefined> {
@@ -172,27 +116,15 @@ async function orUnanswered<Result>(answer: Promise<Result>): Promise<Result | u
   }
 }
 
-function bytesOf(writes: readonly SentWrite[]): number {
-  const rows = writes.flatMap((write) => write.rows);
+function bytesOf({ rows }: SentWrite): number {
   return rows.reduce((sum, { payload, meta }) => sum + payload.length + meta.length, 0);
 }
 
-function outcomeOf(error: unknown): WriteOutcome | undefined {
+function rejectionOf(error: unknown): WriteOutcome | undefined {
   if (isKind(error, 'wrong-expected-version')) {
     return { kind: 'conflict', actual: actualRevisionOf(error) };
   }
   return isKind(error, 'stream-deleted', 'stream-tombstoned') ? { kind: 'deleted' } : undefined;
-}
-
-/** Returns the outcomes of an append that wrote nothing: one is the rejection, the others are placeholders. */
-function rejectionAt(
-  writes: readonly StreamWrite[],
-  at: number,
-  rejection: WriteOutcome,
-): readonly WriteOutcome[] {
-  return writes.map((_write, index) =>
-    index === at ? rejection : { kind: 'duplicate', revision: -1, sequence: 0 },
-  );
 }
 
 function toStreamState(expected: ExpectedRevision): 'any' | 'no_stream' | 'stream_exists' | bigint {

@@ -9,12 +9,9 @@ export type Client = KurrentDBClient;
 export type ClientEvent = EventData;
 export type ClientRecord = RecordedEvent;
 
-/** Private members of the client: only they report the server's methods, close the channel and name a user for reads. */
+/** Private members of the client: only they report the server's version, close the channel and name a user for reads. */
 interface ClientInside {
-  readonly capabilities: Promise<{
-    readonly serverVersion: string;
-    supports(method: { readonly path: string }): boolean;
-  }>;
+  readonly capabilities: Promise<{ readonly serverVersion: string }>;
   getChannel(): Promise<{ close(): void }>;
   resolveBridgeCredentials: (perCall: unknown) => Promise<unknown>;
 }
@@ -41,16 +38,7 @@ export async function loadClient(url: string): Promise<() => Client> {
   };
 }
 
-const multiStreamMethod = {
-  path: '/kurrentdb.protocol.v2.streams.streamsservice/appendsession',
-} as const;
-
-/** This is also the first request to a server, so it fails if the server is unreachable. */
-export async function hasMultiStreamAppend(client: Client): Promise<boolean> {
-  const features = await inside(client).capabilities;
-  return features.supports(multiStreamMethod);
-}
-
+/** The first request to a server: it fails if the server is unreachable. */
 export async function serverVersion(client: Client): Promise<string> {
   return (await inside(client).capabilities).serverVersion;
 }

@@ -5,7 +5,7 @@ import { unlessAborted } from '../../foundation/async/when-aborted.ts';
 import { aborted } from '../../foundation/clock.ts';
 import { convertErrors } from '../../foundation/error.ts';
 import { closeClient, loadClient, type Client } from './client.ts';
-import { isTransient, storeClosed, unavailable } from './errors.ts';
+import { isKind, isTransient, storeClosed, unavailable } from './errors.ts';
 
 export interface KurrentdbConnection extends AsyncDisposable {
   /**
@@ -52,7 +52,8 @@ export async function connectKurrentdb(
       const end = signal === undefined ? closed : AbortSignal.any([closed, signal]);
       return await unlessAborted(work(shared.client), end);
     } catch (error) {
-      if (isOwn && isTransient(error)) {
+      // After "not leader" the client connects to the leader; a new one would ask the same node again.
+      if (isOwn && isTransient(error) && !isKind(error, 'not-leader')) {
         shared.failed = true;
         if (current === shared) current = undefined;
       }

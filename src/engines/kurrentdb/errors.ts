@@ -71,16 +71,6 @@ export function actualRevisionOf(error: unknown): number {
   return typeof actualState === 'bigint' && actualState >= 0n ? Number(actualState) : -1;
 }
 
-/** The stream of a wrong-expected-version or tombstone error, if the server reports it. */
-export function streamOf(error: unknown): string | undefined {
-  const { streamName, stream } = error as {
-    readonly streamName?: unknown;
-    readonly stream?: unknown;
-  };
-  const name = streamName ?? stream;
-  return typeof name === 'string' ? name : undefined;
-}
-
 export function isTransient(error: unknown): boolean {
   if (error instanceof MillraceError) return error.code === 'STORE_UNAVAILABLE' && error.retryable;
   if (setUpProblemOf(error) !== undefined) return false;

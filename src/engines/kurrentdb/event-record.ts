@@ -12,8 +12,6 @@ import type { RowToWrite } from '../../store/store-engine.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 
 export interface RecordOptions {
-  /** Multi-stream append accepts only strings as metadata values. */
-  readonly textsOnly?: boolean;
   /** Replaces the payload of the row. */
   readonly data?: unknown;
 }
@@ -28,31 +26,28 @@ export function toClientEvent(
   row: RowToWrite,
   options: RecordOptions = {},
 ): ClientEvent {
-  const { textsOnly = false } = options;
   const id = eventUuid(row.eventId);
   const envelope: Record<string, unknown> = { ...decodeMeta(stream, row.meta) };
   const eventId = id === row.eventId ? undefined : row.eventId;
-  const ownMetadata = (): Readonly<Record<string, unknown>> =>
-    hasKnownShape(envelope, textsOnly)
-      ? {
-          $correlationId: envelope['correlationId'],
-          $causationId: envelope['causationId'],
-          occurredAt: envelope['occurredAt'],
-          idempotencyKey: envelope['idempotencyKey'],
-          tenant: envelope['tenant'],
-          aggregate: envelope['aggregate'],
-          user: envelope['user'],
-          headers: envelope['headers'],
-          eventId,
-        }
-      : { [wholeKey]: row.meta, eventId };
-  const metadata = formattedMetadata(envelope, eventId) ?? ownMetadata();
+  const ownMetadata = hasKnownShape(envelope)
+    ? {
+        $correlationId: envelope['correlationId'],
+        $causationId: envelope['causationId'],
+        occurredAt: envelope['occurredAt'],
+        idempotencyKey: envelope['idempotencyKey'],
+        tenant: envelope['tenant'],
+        aggregate: envelope['aggregate'],
+        user: envelope['user'],
+        headers: envelope['headers'],
+        eventId,
+      }
+    : { [wholeKey]: row.meta, eventId };
   return {
     id,
     type: row.type,
     contentType: 'application/json',
     data: 'data' in options ? options.data : (JSON.parse(row.payload) as unknown),
-    metadata: textsOnly ? textsOf(metadata) : metadata,
+    metadata: formattedMetadata(envelope, eventId) ?? ownMetadata,
   } as ClientEvent;
 }
 
@@ -129,26 +124,16 @@ function payloadOf(record: ClientRecord): string {
   return JSON.stringify(data) ?? 'null';
 }
 
-function hasKnownShape(envelope: Record<string, unknown>, textsOnly: boolean): boolean {
+function hasKnownShape(envelope: Record<string, unknown>): boolean {
   for (const [name, value] of Object.entries(envelope)) {
     if (texts.has(name) ? typeof value !== 'string' : !objects.has(name)) return false;
     if (objects.has(name) && (typeof value !== 'object' || value === null)) return false;
-    // Lone surrogates survive as JSON escapes, but not as strings of the protocol.
-    if (textsOnly && typeof value === 'string' && !value.isWellFormed()) return false;
   }
   const { bc, type, id } = membersOf(envelope['aggregate']) ?? {};
   const { occurredAt, tenant, correlationId } = envelope;
   return [occurredAt, tenant, correlationId, bc, type, id].every(
     (each) => typeof each === 'string',
   );
-}
-
-function textsOf(members: Readonly<Record<string, unknown>>): Record<string, string> {
-  const into: Record<string, string> = {};
-  for (const [name, value] of Object.entries(members)) {
-    if (value !== undefined) into[name] = typeof value === 'string' ? value : JSON.stringify(value);
-  }
-  return into;
 }
 
 function membersOf(value: unknown): Record<string, unknown> | undefined {

@@ -15,7 +15,7 @@ import {
   type ConsumeParts,
   type Delivery,
 } from './competing-consumers.ts';
-import { hasMultiStreamAppend, type Client } from './client.ts';
+import { serverVersion, type Client } from './client.ts';
 import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
 import { isAccessDenied, isStarting, isTransient } from './errors.ts';
 import { createKurrentdbAppender } from './appender.ts';
@@ -78,9 +78,8 @@ export async function openKurrent(
 
   const connection = await connectKurrentdb(target, onFailure);
   const reader = createKurrentdbReader(connection, { names, clock });
-  let multiStreamAppend: boolean;
   try {
-    multiStreamAppend = await whenReady(() => opened(connection, reader), clock);
+    await whenReady(() => opened(connection, reader), clock);
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
@@ -93,7 +92,7 @@ export async function openKurrent(
 
   const engine: StoreEngine = {
     capabilities: {
-      multiStreamAppend,
+      multiStreamAppend: false,
       callerTransaction: false,
       durable: true,
       crossProcess: true,
@@ -129,14 +128,12 @@ export async function openKurrent(
   return { store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
-/** Returns whether the server supports multi-stream append. */
-async function opened(connection: KurrentdbConnection, reader: KurrentdbReader): Promise<boolean> {
+async function opened(connection: KurrentdbConnection, reader: KurrentdbReader): Promise<void> {
   // The client has no limit for a server that accepts the connection and does not respond.
   const late = (): never => {
     throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
   };
-  const features = connection.request(hasMultiStreamAppend);
-  const isSupported = await withinTime(features, { ms: openMsMax, late });
+  await withinTime(connection.request(serverVersion), { ms: openMsMax, late });
   try {
     // Appends compare their positions with this one.
     await withinTime(reader.head(), { ms: openMsMax, late });
@@ -145,7 +142,6 @@ async function opened(connection: KurrentdbConnection, reader: KurrentdbReader):
     // Otherwise the first read reports the outage.
     if (!isTransient(error)) await checkUser(reader, error);
   }
-  return isSupported;
 }
 
 /** A user who may only append to some streams cannot read all events; a wrong password fails here. */
@@ -158,7 +154,7 @@ async function checkUser(reader: KurrentdbReader, refusal: unknown): Promise<voi
   }
 }
 
-async function whenReady<Result>(open: () => Promise<Result>, clock: Clock): Promise<Result> {
+async function whenReady(open: () => Promise<void>, clock: Clock): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await open();

@@ -7,7 +7,13 @@ import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
 import { createPageMeter, pageLimits } from '../../store/page-bound.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
-import type { AllPage, AllQuery, StreamPage, StreamQuery } from '../../store/store-engine.ts';
+import type {
+  AllPage,
+  AllQuery,
+  RowFilter,
+  StreamPage,
+  StreamQuery,
+} from '../../store/store-engine.ts';
 import { fromMetadataPayload, metadataStream } from '../../store/stream-metadata.ts';
 import {
   eventUuid,
@@ -32,7 +38,6 @@ export interface KurrentdbReader {
   readonly highest: number;
   saw(sequence: number): void;
   readStream(query: StreamQuery): Promise<StreamPage>;
-  /** A page of a subscription considers all events; other pages are filtered by the server. */
   readAll(query: AllQuery): Promise<AllPage>;
   /** All events after a position. */
   readonly readAfter: (after: number) => Promise<RecordsPage>;
@@ -70,6 +75,8 @@ export function createKurrentdbReader(
   { names, clock }: ReaderOptions,
 ): KurrentdbReader {
   let highest = 0;
+  /** Where the server found no further match of a subscription: up to there, asking it again is a waste. */
+  const noMatchUpTo = new WeakMap<RowFilter, number>();
   const saw = (sequence: number): void => {
     if (sequence > highest) highest = sequence;
   };
@@ -129,16 +136,27 @@ export function createKurrentdbReader(
     return readStream({ stream, direction, from, limit: 1, bytesMax: 1, fromLeader });
   }
 
+  /**
+   * The server filters the pages of bounded reads and of subscriptions that catch up. Their position is that of the last
+   * record that the server returned.
+   */
   async function readAll(query: AllQuery): Promise<AllPage> {
-    const { direction, after, filter, isInclusive = false, signal } = query;
+    const { direction, after, filter, isInclusive = false, isLive, signal } = query;
     if (direction === 'backwards' && after === 0) return { rows: [], considered: 0, end: true };
     const at = isInclusive ? await rowAt(after, signal) : undefined;
     if (at !== undefined && isWanted(filter, at)) {
       return { rows: [at], considered: after, end: false };
     }
-    // The server answers a filtered read late if few events match, and does not say how far it came. A subscription
-    // needs to know that, so it considers every event itself.
-    return readPage({ ...query, ...(query.isLive === undefined ? pushDown(filter, names) : {}) });
+    const pushed = pushDown(filter, names);
+    if (isLive === undefined) return readPage({ ...query, ...pushed });
+    if (isLive || pushed.server === undefined || after < (noMatchUpTo.get(filter) ?? 0)) {
+      return readPage(query);
+    }
+    const matches = await readPage({ ...query, ...pushed });
+    if (matches.considered > after) return { ...matches, end: false };
+    // The server does not say how far it searched, so the rest is read without its filter.
+    noMatchUpTo.set(filter, await head());
+    return readPage(query);
   }
 
   function readAfter(after: number): Promise<RecordsPage> {

@@ -18,7 +18,7 @@ export interface SentWrite extends Pick<StreamWrite, 'stream' | 'expected' | 'ro
 export interface ChangeParts {
   readonly connection: KurrentdbConnection;
   readonly reader: KurrentdbReader;
-  readonly append: (writes: readonly SentWrite[]) => Promise<readonly WriteOutcome[]>;
+  readonly append: (write: SentWrite) => Promise<WriteOutcome>;
 }
 
 /** The most lost races of a change with other writers of the stream. */
@@ -63,8 +63,7 @@ async function setMetadata(
   if (state?.tombstoned === true) return { kind: 'deleted' };
   // New metadata restores a deleted stream, but not its deleted events.
   const hidden = state?.truncateBefore === softDeleted ? { $tb: state.revision + 1 } : {};
-  const [outcome = done] = await append([{ ...write, data: { ...payloadOf(write), ...hidden } }]);
-  return outcome;
+  return append({ ...write, data: { ...payloadOf(write), ...hidden } });
 }
 
 /**
@@ -86,10 +85,7 @@ async function remove(
   const hasOthers = Object.keys(payload).length > 1;
   if (expected === 'any' || hasOthers || state === undefined || state.revision === -1) {
     const data = { ...payload, $tb: everything };
-    const [outcome = done] = await append([
-      { ...write, expected: metadata?.revision ?? 'none', data },
-    ]);
-    return outcome;
+    return append({ ...write, expected: metadata?.revision ?? 'none', data });
   }
   // Only the server's deletion checks the revision and deletes in one step.
   const expectedRevision = exactly(state.revision);

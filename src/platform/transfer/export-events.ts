@@ -26,6 +26,8 @@ export interface ExportProgress {
   readonly done: number;
 }
 
+const systemTypes: readonly string[] = [metadataType, tombstoneType];
+
 export const exportLimits = { pageEvents: 250, pieceChars: 262_144 } as const;
 
 /**
@@ -55,7 +57,8 @@ export async function* exportEvents(
   let position = after;
   const report = (): void => onProgress?.({ events, position, done: share(after, position, end) });
 
-  const reading = eventsUpTo(store, end, { ...options, after });
+  const proof = await proofTypes(store, options);
+  const reading = eventsUpTo(store, end, { ...options, after, proof });
   for await (const event of reading) {
     piece += eventLine(asWritten(event));
     position = event.position;
@@ -72,6 +75,23 @@ export async function* exportEvents(
   report();
 }
 
+/**
+ * An engine without event numbers stands at the last event that a read returned. The system events of an export may be
+ * far apart, so their reader also reads the type of the last event: then it has seen everything before that event.
+ */
+async function proofTypes(
+  store: EventStore,
+  { filter, signal }: ExportOptions,
+): Promise<readonly string[]> {
+  if (store.capabilities.positionUnit !== 'bytes' || filter === undefined) return [];
+  const last = await store.readAll({ direction: 'backwards', filter, limit: 1, signal }).toArray();
+  return last.map(({ type }) => type);
+}
+
+interface Proof {
+  readonly proof: readonly string[];
+}
+
 interface UpTo extends AsyncIterable<RecordedEvent> {
   /** Every event up to here was read. */
   position(): Position;
@@ -80,7 +100,7 @@ interface UpTo extends AsyncIterable<RecordedEvent> {
 function eventsUpTo(
   store: EventStore,
   end: Position,
-  { after, filter, signal }: ExportOptions & { readonly after: Position },
+  { after, filter, signal, proof }: ExportOptions & { readonly after: Position } & Proof,
 ): UpTo {
   const readers: AllEventReader[] = [];
   const read = (wanted: EventFilter): AsyncIterable<RecordedEvent> => {
@@ -93,7 +113,7 @@ function eventsUpTo(
     readers.push(reader);
     return reader;
   };
-  const events = select(read, filter);
+  const events = select(read, { filter, proof });
   return {
     position: () => readers.map(({ position }) => position).toSorted()[0] ?? end,
     async *[Symbol.asyncIterator]() {
@@ -108,7 +128,7 @@ function eventsUpTo(
 /** System events have neither category nor tenant: they are matched by the stream that they describe. */
 function select(
   read: (filter: EventFilter) => AsyncIterable<RecordedEvent>,
-  filter: EventFilter = {},
+  { filter = {}, proof }: Pick<ExportOptions, 'filter'> & Proof,
 ): AsyncIterable<RecordedEvent> {
   const { types, typePrefixes, typePattern, ...byStream } = filter;
   if (types !== undefined || typePrefixes !== undefined || typePattern !== undefined) {
@@ -116,8 +136,11 @@ function select(
   }
   if (Object.values(byStream).every((part) => part === undefined)) return read({ system: true });
   const isWanted = streamTest(filter);
-  const system = read({ types: [metadataType, tombstoneType], system: true });
-  return inOrder(read({ ...filter, system: false }), where(system, isWanted));
+  const system = read({ types: [...systemTypes, ...proof], system: true });
+  return inOrder(
+    read({ ...filter, system: false }),
+    where(system, (event) => systemTypes.includes(event.type) && isWanted(event)),
+  );
 }
 
 function streamTest(filter: EventFilter): (event: RecordedEvent) => boolean {

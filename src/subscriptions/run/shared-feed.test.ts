@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, FeedItem } from '../../store/event-store.ts';
-import { startPosition, toPosition, type Position } from '../../store/position.ts';
+import { startPosition, toPosition, toSequence, type Position } from '../../store/position.ts';
 import { newEvent } from '../../testing/conformance/store/fixture.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 import { createRig, streamOf, until } from '../../testing/support/subscriptions/rig.ts';
@@ -93,6 +93,36 @@ test('a stuck shard does not delay the others and rejoins them when it has caugh
   assert.equal(runner.status.shards.length, 8);
 });
 
+test('a reader one page ahead joins the others, however large the events are', async () => {
+  await using db = openMemory();
+  await append(db.store, 400);
+  const events = await db.store.readAll().toArray();
+  const bytesPerEvent = 50_000;
+  let pages = 0;
+  const store: Pick<EventStore, 'subscribe'> = {
+    async *subscribe({ after = startPosition } = {}) {
+      const from = toSequence(after as Position) / bytesPerEvent;
+      for (let at = from; at < events.length; at += pageSize) {
+        const page = events.slice(at, at + pageSize);
+        const position = toPosition((at + page.length) * bytesPerEvent);
+        pages += 1;
+        yield { kind: 'events', events: page, bytes: 0, position };
+      }
+      yield { kind: 'caughtUp', position: toPosition(events.length * bytesPerEvent) };
+    },
+  };
+  const feed = createSharedFeed({ store, filter: undefined, shards: 2, pageSize, pagesMax: 4 });
+  const read = async (shard: number): Promise<void> => {
+    const after = toPosition(shard * pageSize * bytesPerEvent);
+    const { signal } = new AbortController();
+    for await (const item of feed.read({ shard, after, signal })) {
+      if (item.kind === 'caughtUp') return;
+    }
+  };
+  await Promise.all([read(0), read(1)]);
+  assert.ok(pages < 50, `${pages} pages instead of 40`);
+});
+
 test('for any pace and start positions, each reader receives its shard once and in order', async () => {
   const plan = fc.record({
     events: fc.integer({ min: 0, max: 120 }),
@@ -159,8 +189,7 @@ test('a failed read of the store fails every shard, and the next read starts aga
   const db = openMemory();
   await append(db.store, 20);
   let isBroken = true;
-  const store: Pick<EventStore, 'subscribe' | 'capabilities'> = {
-    capabilities: db.store.capabilities,
+  const store: Pick<EventStore, 'subscribe'> = {
     async *subscribe(options) {
       for await (const item of db.store.subscribe(options)) {
         yield item;

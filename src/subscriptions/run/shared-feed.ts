@@ -8,7 +8,7 @@ import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { shardOf } from '../rules/lane-of.ts';
 
 export interface SharedFeedOptions {
-  readonly store: Pick<EventStore, 'subscribe' | 'capabilities'>;
+  readonly store: Pick<EventStore, 'subscribe'>;
   readonly filter: EventFilter | undefined;
   readonly shards: number;
   readonly pageSize: number;
@@ -57,13 +57,11 @@ interface Reader {
   next: number;
 }
 
-/** The assumed size of an event in a store whose positions count bytes. */
-const bytesPerEvent = 1_024;
+/** How many pages of the usual size a reader may be ahead. */
+const pagesAheadMax = 2;
 
 export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
   const { store, filter, shards, pageSize, pagesMax } = options;
-  const eventSize = store.capabilities.positionUnit === 'bytes' ? bytesPerEvent : 1;
-  const near = pageSize * 2 * eventSize;
   let current: Hub | undefined;
 
   const subscribe = (after: Position, signal: AbortSignal): AsyncIterable<FeedItem> =>
@@ -88,9 +86,14 @@ export function createSharedFeed(options: SharedFeedOptions): SharedFeed {
     return hub;
   }
 
-  /** A reader slightly ahead skips known events; a reader far ahead would force the others to skip ahead. */
-  function isClose({ base, head }: Hub, position: Position): boolean {
-    return position >= base && positionDistance(head, position) <= near;
+  /**
+   * A reader slightly ahead skips known events; a reader far ahead would force the others to skip ahead. The buffered
+   * pages show how far a page goes, because positions may count events or bytes.
+   */
+  function isClose({ base, head, pages }: Hub, position: Position): boolean {
+    const pagesRead = Math.max(1, pages.length);
+    const reach = (positionDistance(base, head) / pagesRead) * pagesAheadMax;
+    return position >= base && positionDistance(head, position) <= reach;
   }
 
   function enter(hub: Hub, position: Position): Reader {
