@@ -16,8 +16,8 @@ import { root } from './test-run/test-worker.ts';
 interface Engine {
   readonly name: string;
   readonly variable: string;
-  /** A part of the paths of its test files. */
-  readonly tests: string;
+  /** Parts of the paths of its test files. */
+  readonly tests: readonly string[];
   /** Returns the path; rejects with a sentence if the engine is not available here. */
   readonly fetch: (folder: string) => Promise<string>;
 }
@@ -26,16 +26,16 @@ const engines: readonly Engine[] = [
   {
     name: 'FerretDB 1.24.0',
     variable: 'MILLRACE_ENGINE_FERRETDB',
-    tests: 'mongodb',
+    tests: ['mongodb', 'stacks'],
     fetch: fetchFerretdb,
   },
   {
     name: `Kafka ${kafkaVersion}`,
     variable: 'MILLRACE_ENGINE_KAFKA',
-    tests: 'kafka',
+    tests: ['kafka'],
     fetch: fetchKafka,
   },
-  { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', tests: 'ntfy', fetch: fetchNtfy },
+  { name: 'ntfy', variable: 'MILLRACE_ENGINE_NTFY', tests: ['ntfy'], fetch: fetchNtfy },
 ];
 
 /** Servers that only their owner can provide, as a URL in the environment. */
@@ -55,7 +55,8 @@ const { words: picked, titles, stress } = parseEngineTestOptions(process.argv.sl
 
 // Fetches only the engines of the requested tests, because fetching takes minutes.
 const isWanted = ({ tests }: Engine): boolean =>
-  picked.length === 0 || picked.some((word) => word.includes(tests) || tests.includes(word));
+  picked.length === 0 ||
+  picked.some((word) => tests.some((part) => word.includes(part) || part.includes(word)));
 for (const { name, variable, fetch } of engines.filter(isWanted)) {
   if (process.env[variable] !== undefined) continue;
   try {

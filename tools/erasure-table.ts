@@ -105,7 +105,27 @@ export const erasureTables = {
   ],
   'MongoDB: collections': [
     { names: ['events', 'events_commits', 'events_commit_parts'], how: 'encrypted' },
-    { names: ['events_types'], how: 'none' },
+    {
+      names: [
+        'events_types',
+        'command_keys',
+        'subscriptions',
+        'subscription_shards',
+        'subscription_fences',
+        'subscription_marks',
+        'subscription_blocked',
+        'subscription_workers',
+        'processed_events',
+        'read_model_versions',
+      ],
+      how: 'none',
+    },
+    {
+      names: ['dead_letter_queue', 'subscription_waiting'],
+      how: 'none',
+      note: 'neither the payload nor the error message of an event about a person is stored',
+    },
+    { names: ['<aggregate>_snapshots'], how: 'encrypted' },
     { names: ['events_subject_keys'], how: 'key' },
   ],
   'KurrentDB: streams': [

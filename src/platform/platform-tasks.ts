@@ -3,7 +3,7 @@
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Observer } from '../foundation/observer.ts';
-import { once } from '../foundation/once.ts';
+import { once } from '../foundation/async/once.ts';
 import { createTasks } from '../tasks/create-tasks.ts';
 import { startTaskOrchestrator } from '../tasks/run/start-orchestrator.ts';
 import { startWorkers } from '../tasks/run/start-workers.ts';

@@ -2,7 +2,7 @@
 // and all index entries of the document. An engine needs one atomic step per document: a transaction, or a
 // Redis script.
 
-import type { GenerationMarks } from '../store/generations.ts';
+import type { GenerationMarks } from '../subscriptions/generations.ts';
 import type { ReadModelVersions } from './read-model-versions.ts';
 
 /** The namespace of a read model: `app:{<tenant>}:<bc>:<aggregate>:v<version>:…`. */

@@ -21,7 +21,6 @@ export type {
 } from './event-store.ts';
 export type { ExpectedRevision, StreamState } from './expected-revision.ts';
 export { createPageMeter, pageLimits, type PageBound } from './page-bound.ts';
-export type { GenerationMarks } from './generations.ts';
 export { parsePosition, startPosition, type Position } from './position.ts';
 export { storeLimits } from './prepare-append.ts';
 export type { RecordedEvent, StoredRow } from './recorded-event.ts';

@@ -4,7 +4,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '../store/event-store.ts';
-import { generationsOf } from '../store/generations.ts';
+import { generationsOf } from './generations.ts';
 import {
   checkpointLost,
   type CheckpointStore,

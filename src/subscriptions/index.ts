@@ -13,6 +13,7 @@ export {
   type ShardFacts,
   type ShardLease,
 } from './rules/decide-shards.ts';
+export type { GenerationMarks } from './generations.ts';
 export { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 export { shardOf } from './rules/lane-of.ts';
 export { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';

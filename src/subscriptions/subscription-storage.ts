@@ -4,7 +4,7 @@
 import { MillraceError } from '../foundation/error.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { EventFilter } from '../store/event-filter.ts';
-import type { GenerationMarks } from '../store/generations.ts';
+import type { GenerationMarks } from './generations.ts';
 import type { Position } from '../store/position.ts';
 import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from './dead-letter.ts';
 import type { ShardLease } from './rules/decide-shards.ts';

@@ -6,13 +6,21 @@ import { test } from 'node:test';
 import { openRedis } from '../../src/engines/redis/index.ts';
 import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { createPlatform, defineModule, type Platform } from '../../src/platform/index.ts';
-import { projection, readModel, type ProjectedEvent } from '../../src/projections/index.ts';
+import {
+  documentsOf,
+  projection,
+  readModel,
+  startProjection,
+  type ProjectedEvent,
+} from '../../src/projections/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import {
   startSubscription,
   subscription,
   subscriptionAdmin,
+  type SubscriptionStorage,
 } from '../../src/subscriptions/index.ts';
+import { generationsOf } from '../../src/subscriptions/generations.ts';
 import { eventually, rejectsWith } from '../../src/testing/assertions.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { createWorkspace, newEvent, streamName } from '../store/rig.ts';
@@ -160,4 +168,134 @@ test('a handler whose checkpoint Redis loses stops until an operator says from w
   await admin.reset(noted, { to: last, by: 'ada' });
   await again.whenCaughtUp();
   assert.deepEqual(handled, ['a', 'b', 'c']);
+});
+
+/** A storage whose process ends at a step of the generation marks: the step is not done, and the call fails. */
+function endingAt(
+  storage: SubscriptionStorage,
+  step: 'after the first mark' | 'before the mark is replaced',
+): SubscriptionStorage {
+  const { checkpoints } = storage;
+  const { marks } = checkpoints;
+  assert.ok(marks !== undefined);
+  const killed = async (): Promise<never> => {
+    throw new Error('killed');
+  };
+  const create: typeof marks.create = async (key, mark) => {
+    await marks.create(key, mark);
+    return killed();
+  };
+  const ending =
+    step === 'after the first mark' ? { ...marks, create } : { ...marks, replace: killed };
+  return { ...storage, checkpoints: { ...checkpoints, marks: ending } };
+}
+
+test('a process that ends after it has stored its first mark, but not recorded it: the next one records it, and handles no event again', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  await using events = await openSqlite(`sqlite:${join(workspace.folder, 'events.db')}`);
+  await using engine = await openRedis(redis.url);
+  const handled: string[] = [];
+  const handler = ({ eventId }: { readonly eventId: string }): void => void handled.push(eventId);
+  const definition = subscription({ name: noted, handler });
+  const { store } = events;
+  await store.append(streamName('a'), [newEvent('a')]);
+  const ending = endingAt(engine.subscriptions, 'after the first mark');
+  await assert.rejects(startSubscription({ store, subscriptions: ending }, definition), /killed/);
+  const stored = await engine.subscriptions.checkpoints.marks?.read(noted);
+  assert.ok(stored !== undefined);
+  assert.deepEqual([...(await generationsOf(store).refresh()).keys()], []);
+
+  const roles = { store, subscriptions: engine.subscriptions };
+  for (const id of ['b', 'c']) {
+    await using runner = await startSubscription(roles, definition);
+    const { position } = await store.append(streamName(id), [newEvent(id)]);
+    await runner.waitFor(position);
+    assert.deepEqual(runner.status.failing, []);
+    assert.equal((await generationsOf(store).refresh()).get(noted)?.mark, stored);
+  }
+  assert.deepEqual(handled, ['a', 'b', 'c']);
+});
+
+test('an operator whose reset ends before the mark is replaced resets again, and no history is handled', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  await using events = await openSqlite(`sqlite:${join(workspace.folder, 'events.db')}`);
+  await using engine = await openRedis(redis.url);
+  const handled: string[] = [];
+  const handler = ({ eventId }: { readonly eventId: string }): void => void handled.push(eventId);
+  const definition = subscription({ name: noted, handler });
+  const tuning = { pollMs: 20, leaseMs: 300 };
+  const { store } = events;
+  const roles = { store, subscriptions: engine.subscriptions };
+  {
+    await using runner = await startSubscription(roles, definition, tuning);
+    await store.append(streamName('a'), [newEvent('a')]);
+    await runner.waitFor((await store.append(streamName('b'), [newEvent('b')])).position);
+  }
+  const last = await store.head();
+  await redis.kill();
+  await redis.start();
+  const ending = endingAt(engine.subscriptions, 'before the mark is replaced');
+  const admin = (subscriptions: SubscriptionStorage) => subscriptionAdmin({ store, subscriptions });
+  const reset = { to: last, by: 'ada' };
+  await eventually('the connection is restored, and the reset ends', async () => {
+    try {
+      await admin(ending).reset(noted, reset);
+      return false;
+    } catch (error) {
+      return (error as Error).message === 'killed';
+    }
+  });
+  const { mark } = (await generationsOf(store).refresh()).get(noted) ?? {};
+  assert.notEqual(await engine.subscriptions.checkpoints.marks?.read(noted), mark);
+
+  // The next process stays stopped: the reset is repeated before it handles an event.
+  await using runner = await startSubscription(roles, definition, tuning);
+  await eventually('the checkpoint is still lost', () =>
+    runner.status.failing.some(({ isCheckpointLost }) => isCheckpointLost),
+  );
+  const { position } = await store.append(streamName('c'), [newEvent('c')]);
+  assert.deepEqual(handled, ['a', 'b']);
+  await admin(engine.subscriptions).reset(noted, reset);
+  await runner.waitFor(position);
+  assert.deepEqual(handled, ['a', 'b', 'c']);
+});
+
+test('a restoration that ends before the mark is replaced starts again at the next check', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  await using events = await openSqlite(`sqlite:${join(workspace.folder, 'events.db')}`);
+  await using engine = await openRedis(redis.url);
+  const { readModels } = engine;
+  const { marks } = readModels;
+  assert.ok(marks !== undefined);
+  const roles = { ...events, readModels };
+  const { store } = events;
+  {
+    await using running = await startProjection(roles, items);
+    await running.waitFor((await store.append(streamName('a'), [newEvent('a')])).position);
+  }
+  await redis.kill();
+  await redis.start();
+  const replace = async (): Promise<never> => {
+    throw new Error('killed');
+  };
+  const ending = { ...roles, readModels: { ...readModels, marks: { ...marks, replace } } };
+  await eventually('the restoration ends', async () => {
+    try {
+      await using _ = await startProjection(ending, items);
+      return false;
+    } catch (error) {
+      return (error as Error).message === 'killed';
+    }
+  });
+  assert.equal(await marks.read(items.readModel), undefined);
+
+  await using running = await startProjection(roles, items);
+  await running.waitFor(await store.head());
+  const { mark } = (await generationsOf(store).refresh()).get('rig.item.v1') ?? {};
+  assert.equal(await marks.read(items.readModel), mark);
+  const documents = documentsOf(readModels, items.readModel);
+  assert.deepEqual((await documents.get('core', 'a'))?.document, { events: 1 });
 });

@@ -1,5 +1,5 @@
 // The stack of the naming document, EventStoreDB and Redis alone, as another service sees it: events by the official
-// client, keys and checkpoint by a Redis client.
+// client, keys and checkpoint by a Redis client. EventStoreDB is the stand-in, or the server of MILLRACE_TEST_KURRENTDB.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -21,17 +21,21 @@ interface Currency {
   readonly name: string;
 }
 
+const given = process.env['MILLRACE_TEST_KURRENTDB'];
+// A given server may contain the events of earlier runs.
+const aggregate = given === undefined ? 'currency' : `currency${randomUUID().slice(0, 8)}`;
+
 const currencies = projection({
-  name: 'sub:core-lookup:currency-projection:v1',
+  name: `sub:core-lookup:${aggregate}-projection:v1`,
   readModel: readModel<Currency>({
     bc: 'banking',
-    aggregate: 'currency',
+    aggregate,
     version: 1,
     indexes: { code: ({ code }) => code },
   }),
-  on: { 'currency.created.v1': (_before, { payload }: ProjectedEvent<Currency>) => payload },
+  on: { [`${aggregate}.created.v1`]: (_before, { payload }: ProjectedEvent<Currency>) => payload },
 });
-const reactor = 'sub:core-lookup:currency-mail:v1';
+const reactor = `sub:core-lookup:${aggregate}-mail:v1`;
 
 function banking(mails: string[]) {
   const handler = ({ stream }: { readonly stream: string }): void =>
@@ -40,24 +44,24 @@ function banking(mails: string[]) {
     name: 'banking',
     projections: [currencies],
     subscriptions: [
-      subscription({ name: reactor, filter: { category: 'banking.currency.v1' }, handler }),
+      subscription({ name: reactor, filter: { category: `banking.${aggregate}.v1` }, handler }),
     ],
   });
 }
 
 test('EventStoreDB and Redis are a complete deployment: read models, checkpoint and restart', async () => {
   await using workspace = await createWorkspace();
-  await using server = await startStandIn({ preset: '24.10' });
   await using redis = await startRedis({ appendOnly: 'always' });
   await using opened = new AsyncDisposableStack();
+  const store = given ?? opened.use(await startStandIn({ preset: '24.10' })).url;
   const keys = new Redis(redis.url);
   opened.defer(() => keys.disconnect());
-  const client = KurrentDBClient.connectionString(server.url);
+  const client = KurrentDBClient.connectionString(store);
   opened.defer(() => client.dispose());
   const mails: string[] = [];
   const start = async (): Promise<Platform> => {
     const platform = await createPlatform({
-      engines: { store: server.url, keys: redis.url },
+      engines: { store, keys: redis.url },
       modules: [banking(mails)],
       isProduction: true,
       localUrl: `sqlite:${join(workspace.folder, 'local.db')}`,
@@ -68,8 +72,8 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
   const create = async (code: string): Promise<bigint> => {
     const metadata = { tenant: 'core', $correlationId: randomUUID() };
     const data = { code, name: `currency ${code}` };
-    const event = jsonEvent({ type: 'currency.created.v1', data, metadata });
-    const { position } = await client.appendToStream(`banking.currency.v1-core-${code}`, event);
+    const event = jsonEvent({ type: `${aggregate}.created.v1`, data, metadata });
+    const { position } = await client.appendToStream(`banking.${aggregate}.v1-core-${code}`, event);
     return position?.commit ?? 0n;
   };
   const positionIn = async (subscriptionName: string): Promise<bigint> => {
@@ -88,7 +92,7 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
     await passed(await create('ZAR'));
     assert.equal(platform.state, 'started');
   }
-  const base = 'app:{core}:banking:currency:v1';
+  const base = `app:{core}:banking:${aggregate}:v1`;
   assert.deepEqual(JSON.parse((await keys.get(`${base}:USD`)) ?? ''), {
     code: 'USD',
     name: 'currency USD',
@@ -107,7 +111,7 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
     if (event?.position.commit !== fromPosition.commit) left.push(event?.type ?? '');
   }
   assert.deepEqual(
-    left.filter((type) => type.startsWith('currency.')),
+    left.filter((type) => type.startsWith(`${aggregate}.`)),
     [],
   );
 
@@ -118,8 +122,8 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
     await passed(await create('EUR'));
     assert.deepEqual(mails, ['USD', 'ZAR', 'EUR']);
     assert.equal(
-      (await platform.documents({ bc: 'banking', aggregate: 'currency' }).get('core', 'EUR'))
-        ?.document !== undefined,
+      (await platform.documents({ bc: 'banking', aggregate }).get('core', 'EUR'))?.document !==
+        undefined,
       true,
     );
 
@@ -137,7 +141,7 @@ test('EventStoreDB and Redis are a complete deployment: read models, checkpoint 
     const last = await create('JPY');
     assert.deepEqual(mails, ['USD', 'ZAR', 'EUR']);
     const [event] = await platform.engines.store
-      .readStream('banking.currency.v1-core-EUR')
+      .readStream(`banking.${aggregate}.v1-core-EUR`)
       .toArray();
     await platform.subscriptions.reset(reactor, { to: event?.position, by: 'ada' });
     await passed(last);

@@ -8,7 +8,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { redisKeys } from '../../src/contracts/redis-keys.ts';
+import { mongodbAggregateStorage } from '../../src/engines/mongodb/aggregate-storage.ts';
 import { collectionsOf } from '../../src/engines/mongodb/collections.ts';
+import { mongodbReadModelVersions } from '../../src/engines/mongodb/read-model-versions.ts';
+import { subscriptionCollections } from '../../src/engines/mongodb/subscriptions/collections.ts';
 import { openSqlite } from '../../src/engines/sqlite/open-sqlite.ts';
 import { newEvent } from '../../src/testing/conformance/store/fixture.ts';
 import { withErasureTable } from '../../tools/erasure-table.ts';
@@ -46,7 +49,13 @@ test('every key family of Redis is classified', () => {
 test('every collection of MongoDB is classified', () => {
   const names: string[] = [];
   const collection = (name: string): void => void names.push(name);
-  collectionsOf({ collection } as unknown as Parameters<typeof collectionsOf>[0], 'events');
+  const db = { collection } as unknown as Parameters<typeof collectionsOf>[0];
+  collectionsOf(db, 'events');
+  subscriptionCollections(db);
+  mongodbAggregateStorage(db);
+  mongodbReadModelVersions(db);
+  // One for each aggregate, opened with its first snapshot.
+  names.push('<aggregate>_snapshots');
   assert.deepEqual(names.toSorted(), classified('MongoDB: collections'));
 });
 

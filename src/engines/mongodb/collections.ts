@@ -4,14 +4,13 @@
 import type { Collection, Db, IndexDescription } from 'mongodb';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { withStream, type FormerEvent } from './aggregate-id.ts';
 import { codeOf, isTransient } from './connection.ts';
 
 /**
- * One event. The first eight fields come from the architecture document, the others are added by this adapter.
- *
- * `aggregateId` is the stream name, not the bare id of the aggregate, because tenants and aggregate types may
- * use the same id. So the unique index on `aggregateId` and `version` is correct, and a query by `aggregateId`
- * cannot mix tenants.
+ * One event. The first eight fields come from the architecture document, the others are added by this adapter. Tenants
+ * and aggregate types may use the same id, so `stream`, not `aggregateId`, identifies the aggregate: a query by
+ * `aggregateId` may need the tenant in addition.
  */
 export interface EventDocument {
   /** The event id if it was free; the same event in a second stream gets another `_id` (see `eventId`). */
@@ -27,6 +26,7 @@ export interface EventDocument {
   readonly timestamp: Date;
   readonly metadata: EventMetadata;
 
+  readonly stream: string;
   /** The position among all events, from 1, with gaps only where events were scavenged. */
   readonly position: number;
   readonly tenant: string;
@@ -155,7 +155,7 @@ const logOptions = {
  * Derived data reached a majority before any process relies on it. A new primary has it, but may not know yet
  * that the majority has it too, and would omit it from a majority read.
  */
-const derivedOptions = { ...logOptions, readConcern: { level: 'local' } } as const;
+export const derivedOptions = { ...logOptions, readConcern: { level: 'local' } } as const;
 
 export function collectionsOf(db: Db, events: string): MongodbCollections {
   return {
@@ -167,14 +167,20 @@ export function collectionsOf(db: Db, events: string): MongodbCollections {
   };
 }
 
+const streamIndex: IndexDescription = { key: { stream: 1, version: 1 }, unique: true };
+
+/** The index of the architecture document, which two aggregates with the same id would violate. */
+const formerIndex: IndexDescription = { key: { aggregateId: 1, version: 1 }, unique: true };
+
 /** Indexes with the default names of MongoDB (`timestamp_1`), like the commands of the architecture document. */
 const eventIndexes: readonly IndexDescription[] = [
   // The architecture document defines these indexes.
-  { key: { aggregateId: 1, version: 1 }, unique: true },
+  { key: { aggregateId: 1, version: 1 } },
   { key: { timestamp: 1 } },
   { key: { eventType: 1, timestamp: 1 } },
   { key: { aggregateType: 1, timestamp: 1 } },
-  // These indexes serve the global order and filtered reads along it.
+  // These indexes serve streams, the global order, and filtered reads along it.
+  streamIndex,
   { key: { position: 1 }, unique: true },
   { key: { eventType: 1, position: 1 } },
   { key: { category: 1, position: 1 } },
@@ -185,15 +191,22 @@ const eventIndexes: readonly IndexDescription[] = [
 const otherIdIndex: IndexDescription = { key: { eventId: 1 }, sparse: true };
 
 const migrateAttemptsMax = 5;
-const namespaceNotFound = 26;
+const moveBatchMax = 500;
+export const namespaceNotFound = 26;
+export const indexNotFound = 27;
 const namespaceExists = 48;
-const notImplemented = 238;
+export const notImplemented = 238;
 
-/** Creates missing collections and indexes; retries, because concurrent processes may conflict. */
-export async function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
+/** Creates missing collections and indexes. */
+export function migrateMongodb(db: Db, collections: MongodbCollections): Promise<void> {
+  return retryMigration(() => createMissing(db, collections));
+}
+
+/** Concurrent processes may conflict. */
+export async function retryMigration(migrate: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await createMissing(db, collections);
+      await migrate();
       return;
     } catch (error) {
       if (!isTransient(error) || attempt === migrateAttemptsMax) throw error;
@@ -206,21 +219,48 @@ async function createMissing(db: Db, collections: MongodbCollections): Promise<v
   const created = new Set((await db.listCollections().toArray()).map(({ name }) => name));
   for (const { collectionName } of Object.values(collections)) {
     if (created.has(collectionName)) continue;
-    await ignoring(namespaceExists, () => db.createCollection(collectionName));
+    await ignoringCode(namespaceExists, () => db.createCollection(collectionName));
   }
   const { events } = collections;
-  const existing = new Set((await events.listIndexes().toArray()).map(describeIndex));
+  const found = await events.listIndexes().toArray();
+  for (const index of found) {
+    if (describeIndex(index) === describeIndex(formerIndex)) {
+      await ignoringCode(indexNotFound, () => events.dropIndex(String(index['name'])));
+    }
+  }
+  const existing = new Set(found.map(describeIndex));
   const isMissing = (index: IndexDescription): boolean => !existing.has(describeIndex(index));
+  if (isMissing(streamIndex)) await moveStreamNames(events);
   const missing = eventIndexes.filter(isMissing);
   if (missing.length > 0) await events.createIndexes(missing);
   if (isMissing(otherIdIndex))
-    await ignoring(notImplemented, () => events.createIndexes([otherIdIndex]));
+    await ignoringCode(notImplemented, () => events.createIndexes([otherIdIndex]));
+}
+
+/** Writes the field `stream` of events of earlier versions; safe to interrupt, and to run concurrently. */
+async function moveStreamNames(events: Collection<EventDocument>): Promise<void> {
+  const former = { stream: { $exists: false } } as const;
+  for (;;) {
+    const batch = await events
+      .find<FormerEvent & Pick<EventDocument, '_id'>>(former)
+      .limit(moveBatchMax)
+      .toArray();
+    if (batch.length === 0) return;
+    await events.bulkWrite(
+      batch.map((document) => {
+        const { _id, stream, aggregateId } = withStream(document);
+        return {
+          updateOne: { filter: { _id, ...former }, update: { $set: { stream, aggregateId } } },
+        };
+      }),
+    );
+  }
 }
 
 /** The two unique indexes are required: they make copying events from the log idempotent. */
 export async function checkMongodb({ events }: MongodbCollections): Promise<void> {
   const existing = new Set<string>();
-  await ignoring(namespaceNotFound, async () => {
+  await ignoringCode(namespaceNotFound, async () => {
     for (const index of await events.listIndexes().toArray()) existing.add(describeIndex(index));
   });
   const needed = eventIndexes.filter(({ unique }) => unique === true).map(describeIndex);
@@ -235,11 +275,14 @@ export async function checkMongodb({ events }: MongodbCollections): Promise<void
 }
 
 /** Compares indexes by content, because the user may have created an index under another name. */
-function describeIndex(index: { readonly key?: unknown; readonly unique?: boolean }): string {
+export function describeIndex(index: {
+  readonly key?: unknown;
+  readonly unique?: boolean;
+}): string {
   return `${JSON.stringify(index.key)}${index.unique === true ? ' unique' : ''}`;
 }
 
-async function ignoring(code: number, work: () => Promise<unknown>): Promise<void> {
+export async function ignoringCode(code: number, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {

@@ -38,6 +38,7 @@ import {
 } from './collections.ts';
 import { isDuplicate } from './connection.ts';
 import { copyEvents } from './copy-events.ts';
+import { withStream } from './aggregate-id.ts';
 import { streamEventFields, type StreamEvent } from './stream-states.ts';
 
 export interface CommitLog {
@@ -249,9 +250,9 @@ export async function openCommitLog(
   }
 
   async function eventsOf(commit: CommitDocument): Promise<readonly EventDocument[]> {
-    if (commit.parts === undefined) return commit.events ?? [];
+    if (commit.parts === undefined) return (commit.events ?? []).map(withStream);
     const found = await Promise.all(commit.parts.map((_id) => parts.findOne({ _id })));
-    if (!found.includes(null)) return found.flatMap((part) => part?.events ?? []);
+    if (!found.includes(null)) return found.flatMap((part) => part?.events ?? []).map(withStream);
     // Another process may have copied them; it deletes parts only after the update of the commit.
     const again = await commits.findOne({ _id: commit._id });
     if (again !== null && !holdsEvents(again)) return [];

@@ -79,7 +79,7 @@ function notCopied(remaining: readonly EventDocument[]): MillraceError {
   const [first] = remaining;
   return new MillraceError(
     'STORE_CORRUPT',
-    `the event at position ${first?.position} cannot be stored: version ${first?.version} of '${first?.aggregateId}' was written outside the store`,
-    { details: { position: first?.position, stream: first?.aggregateId } },
+    `the event at position ${first?.position} cannot be stored: version ${first?.version} of '${first?.stream}' was written outside the store`,
+    { details: { position: first?.position, stream: first?.stream } },
   );
 }

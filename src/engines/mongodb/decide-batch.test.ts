@@ -13,7 +13,7 @@ const recordedAt = new Date('2025-09-30T10:00:00.000Z');
 
 /** Derives the stream states from the events, like the adapter. */
 function knownFrom(events: readonly EventDocument[]): KnownStreams {
-  const inStream = (stream: string) => events.filter(({ aggregateId }) => aggregateId === stream);
+  const inStream = (stream: string) => events.filter((event) => event.stream === stream);
   const toKnown = ({ _id, version, position }: EventDocument): KnownEvent => ({
     eventId: _id,
     revision: version - 1,
@@ -125,8 +125,8 @@ test('applying the events one by one gives the same states', () => {
     fc.property(units, (all) => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
       for (const [name, state] of states) {
-        const eventsOfStream = events.filter(({ aggregateId }) =>
-          [name, metadataStream(name)].includes(aggregateId),
+        const eventsOfStream = events.filter((event) =>
+          [name, metadataStream(name)].includes(event.stream),
         );
         const followed = eventsOfStream.reduce<MongodbStreamState | undefined>(
           (before, event) => stateAfter(name, before, event),

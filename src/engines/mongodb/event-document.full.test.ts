@@ -5,6 +5,7 @@ import { BSON } from 'mongodb';
 import { decodeMeta, encodeMeta } from '../../store/event-meta.ts';
 import { decodeReadable } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
+import { withStream } from './aggregate-id.ts';
 import { bytesAtMost, toDocument, toRow, underOtherId } from './event-document.ts';
 import type { EventDocument } from './collections.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
@@ -45,10 +46,10 @@ function stored(document: EventDocument): EventDocument {
 
 test('an event has the shape of the architecture document', () => {
   const row = rowOf({ causationId: 'parent-event-id', user: { id: 'user-uuid' } });
-  const { position, tenant, category, recordedAt, ...document } = toDocument(row, location);
+  const { stream, position, tenant, category, recordedAt, ...document } = toDocument(row, location);
   assert.deepEqual(document, {
     _id: 'event-uuid',
-    aggregateId: 'chat.room.v1-core-r1',
+    aggregateId: 'r1',
     aggregateType: 'room',
     eventType: 'chat.message-posted.v1',
     eventData: { content: 'Закончил работу\n#status Done' },
@@ -62,9 +63,33 @@ test('an event has the shape of the architecture document', () => {
     },
   });
   assert.deepEqual(
-    { position, tenant, category, recordedAt },
-    { position: 9_000, tenant: 'core', category: 'chat.room.v1', recordedAt: location.recordedAt },
+    { stream, position, tenant, category, recordedAt },
+    {
+      stream: location.stream,
+      position: 9_000,
+      tenant: 'core',
+      category: 'chat.room.v1',
+      recordedAt: location.recordedAt,
+    },
   );
+});
+
+test('the aggregate id is that of the envelope, else the end of the stream name, else the whole name', () => {
+  const idOf = (stream: string, aggregate?: unknown): string =>
+    toDocument({ ...rowOf(), meta: JSON.stringify({ aggregate }) }, { ...location, stream })
+      .aggregateId;
+  assert.equal(idOf('chat.room.v1-acme-uk-r1', { id: 'r1' }), 'r1');
+  assert.equal(idOf('chat.room.v1-core-r-1'), 'r-1');
+  for (const aggregate of [null, 7, { id: 7 }, { id: '' }]) {
+    assert.equal(idOf('chat.room.v1-core-r1', aggregate), 'r1');
+  }
+  assert.equal(idOf('$$settings'), '$$settings');
+});
+
+test('an event of an earlier version, whose aggregate id is its stream name, gets both', () => {
+  const { stream, ...document } = toDocument(rowOf(), location);
+  assert.deepEqual(withStream({ ...document, aggregateId: stream }), { ...document, stream });
+  assert.deepEqual(withStream({ ...document, stream }), { ...document, stream });
 });
 
 test('every payload and every envelope is preserved', () => {

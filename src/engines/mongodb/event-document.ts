@@ -6,6 +6,7 @@ import { decodeMeta } from '../../store/event-meta.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
+import { aggregateIdOf } from './aggregate-id.ts';
 import type { EventDocument, EventMetadata } from './collections.ts';
 
 export const documentLimits = {
@@ -32,13 +33,14 @@ export function toDocument(row: RowToWrite, location: EventLocation): EventDocum
   const aggregateType = envelope.aggregate?.type;
   return {
     _id: row.eventId,
-    aggregateId: location.stream,
+    aggregateId: aggregateIdOf(location.stream, envelope.aggregate),
     aggregateType: typeof aggregateType === 'string' ? aggregateType : '',
     eventType: row.type,
     ...toEventData(row.payload),
     version: location.revision + 1,
     timestamp: dated,
     metadata: toMetadata(row, envelope, dated),
+    stream: location.stream,
     position: location.position,
     tenant: row.tenant,
     ...(category === undefined ? {} : { category }),
@@ -50,7 +52,7 @@ export function toDocument(row: RowToWrite, location: EventLocation): EventDocum
 export function toRow(document: EventDocument): StoredRow {
   return {
     sequence: document.position,
-    stream: document.aggregateId,
+    stream: document.stream,
     revision: document.version - 1,
     eventId: eventIdOf(document),
     type: document.eventType,
@@ -84,10 +86,10 @@ export function eventIdOf(document: Pick<EventDocument, '_id' | 'eventId'>): str
  */
 export function underOtherId(document: EventDocument, attempt: number): EventDocument {
   const eventId = eventIdOf(document);
-  const { aggregateId, version } = document;
+  const { stream, version } = document;
   return {
     ...document,
-    _id: `${eventId}@${aggregateId}@${version}${'@'.repeat(attempt)}`,
+    _id: `${eventId}@${stream}@${version}${'@'.repeat(attempt)}`,
     eventId,
   };
 }
@@ -108,7 +110,7 @@ interface Envelope {
   readonly causationId?: string;
   readonly idempotencyKey?: string;
   readonly tenant?: string;
-  readonly aggregate?: { readonly type?: unknown };
+  readonly aggregate?: { readonly type?: unknown; readonly id?: unknown };
   readonly user?: { readonly id?: unknown };
   readonly headers?: unknown;
 }
@@ -182,7 +184,7 @@ const reservedKeys = new Set(['__proto__', '_bsontype', '_id']);
  * Whether every engine with MongoDB's protocol preserves the value. Strings must be well-formed, and keys must not
  * look like operators or paths. FerretDB rejects a list directly inside a list.
  */
-function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMax): boolean {
+export function fitsBson(value: unknown, depthLeft: number = documentLimits.bsonDepthMax): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\u0000');
   if (typeof value !== 'object' || value === null) return true;
   if (depthLeft === 0) return false;

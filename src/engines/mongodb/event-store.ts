@@ -35,10 +35,17 @@ export interface MongoOptions extends EventStoreOptions {
   readonly pollIntervalMs?: number | undefined;
 }
 
+interface OpenedMongodb {
+  readonly store: EventStore;
+  readonly db: Db;
+  /** A replica set or a sharded cluster, which has transactions and change streams. */
+  readonly isReplicated: boolean;
+}
+
 export async function mongodbEventStore(
   target: string | MongoClient | Db,
   options: MongoOptions = {},
-): Promise<EventStore> {
+): Promise<OpenedMongodb> {
   const {
     database,
     collection = 'events',
@@ -57,14 +64,14 @@ export async function mongodbEventStore(
   const states = createStreamStates(collections.events, types, () => log.end);
   let log: CommitLog;
   let listener: MongodbListener;
-  let hasChangeStreams: boolean;
+  let isReplicated: boolean;
   try {
     if (migrate === 'auto') await migrateMongodb(connection.db, collections);
     await checkMongodb(collections);
     const hello = await connection.db.command({ hello: 1 });
-    hasChangeStreams = hello['setName'] !== undefined || hello['msg'] === 'isdbgrid';
+    isReplicated = hello['setName'] !== undefined || hello['msg'] === 'isdbgrid';
     listener = createMongodbListener(collections, () => log, {
-      hasChangeStreams,
+      hasChangeStreams: isReplicated,
       pollIntervalMs,
       onFailure,
     });
@@ -100,7 +107,7 @@ export async function mongodbEventStore(
       multiStreamAppend: true,
       callerTransaction: false,
       durable: true,
-      crossProcess: hasChangeStreams,
+      crossProcess: isReplicated,
     },
     async write(writes, writeOptions) {
       if (closed) throw storeClosed();
@@ -122,7 +129,7 @@ export async function mongodbEventStore(
       await connection[Symbol.asyncDispose]();
     },
   };
-  return createEventStore(engine, options);
+  return { store: createEventStore(engine, options), db: connection.db, isReplicated };
 }
 
 function storeClosed(cause?: unknown): MillraceError {

@@ -14,8 +14,8 @@ export type Unit = readonly StreamWrite[];
 /** The most ids per query. */
 const idsMax = 1_000;
 
-type Found = Pick<EventDocument, '_id' | 'eventId' | 'aggregateId' | 'version' | 'position'>;
-const fields = { eventId: 1, aggregateId: 1, version: 1, position: 1 };
+type Found = Pick<EventDocument, '_id' | 'eventId' | 'stream' | 'version' | 'position'>;
+const fields = { eventId: 1, stream: 1, version: 1, position: 1 };
 
 export function streamsOfUnits(units: readonly Unit[]): ReadonlySet<string> {
   const streams = new Set<string>();
@@ -37,7 +37,7 @@ export async function loadKnownStreams(
   source: LogPoint | 'states only',
 ): Promise<KnownStreams | undefined> {
   const byIds: StreamWrite[] = [];
-  const ranges: { aggregateId: string; version: { $gte: number; $lte: number } }[] = [];
+  const ranges: { stream: string; version: { $gte: number; $lte: number } }[] = [];
   for (const write of units.flat()) {
     const { stream, expected, rows } = write;
     const revision = states.get(stream)?.revision ?? -1;
@@ -46,7 +46,7 @@ export async function loadKnownStreams(
     if (typeof exact !== 'number') byIds.push(write);
     else if (exact < revision) {
       const version = { $gte: exact + 2, $lte: exact + 1 + rows.length };
-      ranges.push({ aggregateId: stream, version });
+      ranges.push({ stream, version });
     }
   }
   if (source === 'states only') {
@@ -93,10 +93,10 @@ function known(states: StreamStateMap, found: readonly Found[]): KnownStreams {
   const byId = new Map<string, KnownEvent>();
   const byRevision = new Map<string, KnownEvent>();
   for (const document of found.toSorted((a, b) => a.position - b.position)) {
-    const { aggregateId, version, position } = document;
+    const { stream, version, position } = document;
     const event = { eventId: eventIdOf(document), revision: version - 1, position };
-    byId.set(keyOf(aggregateId, event.eventId), event);
-    byRevision.set(keyOf(aggregateId, event.revision), event);
+    byId.set(keyOf(stream, event.eventId), event);
+    byRevision.set(keyOf(stream, event.revision), event);
   }
   return {
     states,

@@ -49,7 +49,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
     if (range === undefined) return { state: shown, rows: [], end: true };
     const found = events
       .find({
-        aggregateId: query.stream,
+        stream: query.stream,
         version: { $gte: range.low + 1, $lte: range.high + 1 },
         ...(state.maxAgeSeconds === undefined
           ? {}
@@ -97,7 +97,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
       for await (const document of page) {
         count += 1;
         last = document.position;
-        if (stream?.(document.aggregateId) === false) continue;
+        if (stream?.(document.stream) === false) continue;
         const row = toRow(document);
         rows.push(row);
         if (isLast(row)) return { rows, considered: last, end: false };
@@ -126,7 +126,7 @@ export function createMongodbReader(parts: ReaderParts): MongodbReader {
     const { position } = await log.advance();
     const [found] = await events
       .find({
-        aggregateId: stream,
+        stream,
         $or: [{ _id: eventId }, { eventId }],
         position: { $lte: position },
       })

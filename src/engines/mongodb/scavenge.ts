@@ -30,7 +30,7 @@ export async function scavengeMongodb(
   /** Streams with metadata or a tombstone: only they hide events. */
   async function candidates(): Promise<readonly string[]> {
     const types = { $in: [metadataType, tombstoneType] };
-    const found = await events.distinct('aggregateId', { eventType: types });
+    const found = await events.distinct('stream', { eventType: types });
     const streams = new Set(found.flatMap((stream) => streamOfMetadata(stream) ?? stream));
     return [...streams].toSorted();
   }
@@ -48,7 +48,7 @@ export async function scavengeMongodb(
         : [{ recordedAt: { $lte: new Date(options.nowMs - maxAgeSeconds * 1_000) } }];
     const hidden = await events
       .find({
-        aggregateId: stream,
+        stream,
         version: { $lte: state.revision },
         $or: [{ version: { $lte: first } }, ...tooOld],
       })
@@ -68,7 +68,7 @@ export async function scavengeMongodb(
   async function latestRetention(stream: string, { position }: LogPoint) {
     if (streamOfMetadata(stream) === undefined) return undefined;
     const [latest] = await events
-      .find({ aggregateId: stream, retention: { $exists: true }, position: { $lte: position } })
+      .find({ stream, retention: { $exists: true }, position: { $lte: position } })
       .sort({ version: -1 })
       .limit(1)
       .project<Pick<EventDocument, 'version'>>({ version: 1 })

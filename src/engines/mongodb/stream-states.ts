@@ -28,12 +28,12 @@ export interface StreamStates {
 /** The fields of an event that change the state of a stream. */
 export type StreamEvent = Pick<
   EventDocument,
-  'aggregateId' | 'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
+  'stream' | 'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
 >;
 
 export const streamEventFields = {
   _id: 0,
-  aggregateId: 1,
+  stream: 1,
   version: 1,
   position: 1,
   truncateBefore: 1,
@@ -68,7 +68,7 @@ export function createStreamStates(
   async function lastOf(stream: string, { position }: LogPoint, isMetadata: boolean) {
     const [last] = await events
       .find({
-        aggregateId: stream,
+        stream,
         position: { $lte: position },
         ...(isMetadata ? { eventType: metadataType, retention: { $exists: true } } : {}),
       })
@@ -135,9 +135,9 @@ export function createStreamStates(
 }
 
 /** Metadata also changes the stream that it describes. */
-function touchedBy({ aggregateId }: StreamEvent): readonly string[] {
-  const of = streamOfMetadata(aggregateId);
-  return of === undefined ? [aggregateId] : [aggregateId, of];
+function touchedBy({ stream }: StreamEvent): readonly string[] {
+  const of = streamOfMetadata(stream);
+  return of === undefined ? [stream] : [stream, of];
 }
 
 /** Applies an event of the stream, or of its metadata stream, to the state. */
@@ -148,7 +148,7 @@ export function stateAfter(
 ): MongodbStreamState | undefined {
   const { revision, tombstoned } = before ?? freshState;
   const { retention, truncateBefore, version } = event;
-  if (event.aggregateId !== stream) {
+  if (event.stream !== stream) {
     return retention === undefined
       ? before
       : { ...retention, revision, tombstoned, revived: false };

@@ -90,7 +90,7 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
     title: 'MongoDB',
     schemes: ['mongodb', 'mongodb+srv'],
     example: 'mongodb://host:27017/database',
-    roles: ['store'],
+    roles: ['store', 'subscriptions', 'snapshots'],
     isEmbedded: false,
     survives: 'the loss of a minority of replicas',
     sharedBy: 'all processes',

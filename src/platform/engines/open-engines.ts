@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BusOptions } from '../../bus/create-bus.ts';
-import { once } from '../../foundation/once.ts';
+import { once } from '../../foundation/async/once.ts';
 import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import { lazyPersonalData } from '../../store/personal-data.ts';

@@ -47,7 +47,10 @@ test('a role is filled by its own URL, else by the store, the outbox or the keys
 });
 
 test('KurrentDB or MongoDB with Redis alone needs no SQL database', () => {
-  for (const store of ['esdb://h:2113?tls=false', 'mongodb://h/shop']) {
+  for (const [store, engine] of [
+    ['esdb://h:2113?tls=false', 'redis'],
+    ['mongodb://h/shop', 'mongodb'],
+  ] as const) {
     const urls = { store, keys: 'redis://h:6379' };
     const needs = { ...needAll('required'), outbox: 'optional', traces: 'optional' } as const;
     const roles = resolveRoles({ urls, needs, isProduction: true });
@@ -55,11 +58,23 @@ test('KurrentDB or MongoDB with Redis alone needs no SQL database', () => {
       roles.filter(({ target }) => target === undefined).map(({ role }) => role),
       ['traces', 'outbox'],
     );
-    for (const name of ['subscriptions', 'snapshots', 'leases'] as const) {
+    for (const [name, expected] of [
+      ['subscriptions', engine],
+      ['snapshots', engine],
+      ['leases', 'redis'],
+    ] as const) {
       const found = roles.find(({ role }) => role === name);
-      assert.deepEqual([found?.target?.engine, found?.warning], ['redis', undefined]);
+      assert.deepEqual([found?.target?.engine, found?.warning], [expected, undefined]);
     }
   }
+});
+
+test('checkpoints of a MongoDB store stay in the database of its outbox', () => {
+  const store = 'mongodb://h/shop';
+  const outbox = 'postgres://h/shop';
+  const engines = enginesOf({ store, outbox, keys: 'redis://h:6379' });
+  assert.deepEqual([engines['subscriptions'], engines['snapshots']], ['postgres', 'postgres']);
+  assert.deepEqual(enginesOf({ store })['subscriptions'], 'mongodb');
 });
 
 test('checkpoints without an engine name both settings that fill the role', () => {

@@ -40,7 +40,7 @@ export const localUrlDefault = 'sqlite:.millrace/local.db';
 
 /**
  * A role is filled by the engine of its setting, else of the store, the outbox or the keys, in this order, each if it
- * has the role; else by an embedded file if the store is embedded too. A required role without an engine lands in a
+ * has the role (checkpoints and snapshots of a MongoDB store: the outbox first); else by an embedded file if the store is embedded too. A required role without an engine lands in a
  * local file with a warning, or is an error in production.
  */
 export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
@@ -53,7 +53,7 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
 
   const resolved = (Object.keys(roleTable) as RoleName[]).map((role): ResolvedRole => {
     const need = needs[role] ?? 'unused';
-    const target = ownTarget(role) ?? firstWith(role, [store, given.outbox, given.keys]);
+    const target = ownTarget(role) ?? firstWith(role, enginesFor(role));
     if (target !== undefined) return { role, target };
     if (role === 'leases') return { role, target: undefined };
     if (isEmbedded && need !== 'unused') return { role, target: local };
@@ -70,6 +70,14 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
   return resolved.map((each) =>
     each.role === 'leases' ? { ...each, target: each.target ?? checkpoints } : each,
   );
+
+  /** Checkpoints in the database of the outbox commit together with its messages: MongoDB has no outbox. */
+  function enginesFor(role: RoleName): readonly (EngineUrl | undefined)[] {
+    const isWithOutbox = role === 'subscriptions' || role === 'snapshots';
+    return isWithOutbox && store.engine === 'mongodb'
+      ? [given.outbox, store, given.keys]
+      : [store, given.outbox, given.keys];
+  }
 
   /** The engine that a URL of this role names; it must have the role. */
   function ownTarget(role: RoleName): EngineUrl | undefined {

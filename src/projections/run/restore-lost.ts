@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
-import { generationsOf } from '../../store/generations.ts';
+import { generationsOf } from '../../subscriptions/generations.ts';
 import type { Position } from '../../store/position.ts';
 import type { SubscriptionRoles } from '../../subscriptions/subscription-storage.ts';
 import { storageOf } from '../../subscriptions/with-leases.ts';

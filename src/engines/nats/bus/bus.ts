@@ -2,8 +2,8 @@
 
 import type { BusCapabilities } from '../../../bus/bus.ts';
 import type { BusEngine, StoredEntry } from '../../../bus/bus-engine.ts';
-import { once } from '../../../foundation/once.ts';
-import { closedError, renameError } from '../../../foundation/rename-error.ts';
+import { once } from '../../../foundation/async/once.ts';
+import { closedError, renameError } from '../../../foundation/error.ts';
 import { createAppend, type Append } from './append.ts';
 import { createBusConsumers } from './consumers.ts';
 import { createBusLeases } from './fetch.ts';

@@ -2,10 +2,14 @@
 // disconnected, and logs each outage once.
 
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
-import { convertErrors, MillraceError } from '../../../foundation/error.ts';
+import {
+  convertErrors,
+  MillraceError,
+  type PortPrefix,
+  renameError,
+} from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { renameError, type PortPrefix } from '../../../foundation/rename-error.ts';
 import { parseNatsUrl } from './url.ts';
 
 export interface NatsConnectionOptions {

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { extname } from 'node:path';
 import { systemClock } from '../../../foundation/clock.ts';
-import { closedError } from '../../../foundation/rename-error.ts';
+import { closedError } from '../../../foundation/error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 import { claimUntilFound } from '../../../tasks/claim-until-found.ts';

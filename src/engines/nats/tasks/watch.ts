@@ -3,7 +3,7 @@
 import { slept } from '../../../foundation/async/slept.ts';
 import { backoffMs } from '../../../foundation/backoff.ts';
 import { systemClock } from '../../../foundation/clock.ts';
-import { closedError } from '../../../foundation/rename-error.ts';
+import { closedError } from '../../../foundation/error.ts';
 import type { Observer } from '../../../foundation/observer.ts';
 import type { StoredEntry } from '../../../bus/bus-engine.ts';
 import { createBusReader } from '../bus/read.ts';

@@ -4,10 +4,9 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { withinTime } from '../../../foundation/async/within-time.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
-import { MillraceError } from '../../../foundation/error.ts';
+import { MillraceError, type PortPrefix, renameError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { renameError, type PortPrefix } from '../../../foundation/rename-error.ts';
 import { runScript, type RedisScript, type ScriptValue } from './script.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 

@@ -2,7 +2,7 @@
 
 import { extname } from 'node:path';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
-import { closedError } from '../../../foundation/rename-error.ts';
+import { closedError } from '../../../foundation/error.ts';
 import type { TaskCapabilities, TaskEngine } from '../../../tasks/task-engine.ts';
 import { createAppender } from '../bus/append.ts';
 import { createBusGroups } from '../bus/groups.ts';

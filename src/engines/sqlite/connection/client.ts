@@ -1,8 +1,7 @@
 // Shared by the bus and the tasks of a file: calls and reads with BUS or TASKS error codes, and a watch for commits.
 
-import { MillraceError } from '../../../foundation/error.ts';
+import { closedError, MillraceError, renameError } from '../../../foundation/error.ts';
 import type { ResultOf, WriterCall } from '../thread/protocol.ts';
-import { closedError, renameError } from '../../../foundation/rename-error.ts';
 import { describeFailure, sqliteError } from './error.ts';
 import type { SqliteFile } from './file.ts';
 import { watchCommits } from './watch.ts';

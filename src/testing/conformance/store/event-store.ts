@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { aborted } from '../../../foundation/clock.ts';
-import { appendCases } from './append.ts';
+import { appendCases, followingAppendCases } from './append.ts';
 import { badInputCases } from './bad-input.ts';
 import { callerTransactionCases } from './caller-transaction.ts';
 import { closingCases } from './closing.ts';
@@ -14,7 +14,6 @@ import { durableCases } from './durable.ts';
 import { erasureCases } from './erasure.ts';
 import { eventFilterCases } from './event-filter.ts';
 import type { EventStore } from '../../../store/event-store.ts';
-import { followingAppendCases } from './following-append.ts';
 import { idempotentAppendCases } from './idempotent-append.ts';
 import { multiStreamAppendCases } from './multi-stream-append.ts';
 import { pageBytesCases } from './page-bytes.ts';

@@ -4,8 +4,8 @@
 import { systemClock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
-import type { EventStore } from './event-store.ts';
-import { systemEvent } from './system-stream.ts';
+import type { EventStore } from '../store/event-store.ts';
+import { systemEvent } from '../store/system-stream.ts';
 
 interface Generation {
   readonly mark: string;

@@ -1,0 +1,132 @@
+// The suite on a fake of MongoDB's protocol: as a replica set with transactions, and as a single server without them.
+// storage.engines.test.ts runs it on FerretDB and on a given MongoDB.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import { MongoClient, type ClientSession } from 'mongodb';
+import { hasCode } from '../../../foundation/error.ts';
+import {
+  acquireShard,
+  at,
+  newLetter,
+  takeOverShard,
+} from '../../../testing/conformance/subscriptions/fixture.ts';
+import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
+import { startFakeMongodb } from '../../../testing/support/mongodb/fake-mongodb.ts';
+import { migrateSubscriptions, subscriptionCollections } from './collections.ts';
+import { mongodbSubscriptionStorage } from './storage.ts';
+
+async function opened(isReplicated: boolean) {
+  const server = await startFakeMongodb({ isReplicated });
+  const client = await MongoClient.connect(server.url);
+  const db = client.db();
+  await migrateSubscriptions(subscriptionCollections(db));
+  after(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+  });
+  return { db, storage: mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }) };
+}
+
+for (const [title, isReplicated] of [
+  ['a replica set', true],
+  ['a single server', false],
+] as const) {
+  describe(`subscriptions on a fake of MongoDB, as ${title}`, async () => {
+    const { db, storage } = await opened(isReplicated);
+    const effects = db.collection<{ key: string }>('effects');
+    const cases = subscriptionStorageConformance<ClientSession>({
+      capabilities: storage.capabilities,
+      open: async () => storage,
+      second: async () => mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }),
+      effects: {
+        async write(session, key) {
+          await effects.insertOne({ key }, { session });
+        },
+        count: (key) => effects.countDocuments({ key }),
+      },
+    });
+    for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
+  });
+}
+
+test('a takeover waits for the commit of the former owner, and sees its mark', async () => {
+  const { db, storage } = await opened(true);
+  const late = await acquireShard(storage);
+  const effect = await storage.begin(late);
+  await db.collection('effects').insertOne({ key: 'late' }, { session: effect.transaction });
+  await storage.leases.release(late);
+  const [settled, fence] = await Promise.all([
+    effect.commit({ kind: 'delivered', positions: [at(3)] }),
+    takeOverShard(storage, late),
+  ]);
+  const { done } = await storage.checkpoints.load(fence);
+  assert.deepEqual([settled, done], ['settled', [at(3)]]);
+});
+
+test('a server without transactions names the capability', async () => {
+  const { storage } = await opened(false);
+  const fence = await acquireShard(storage);
+  await assert.rejects(storage.begin(fence), (error) => {
+    assert.ok(hasCode(error, 'NOT_SUPPORTED'));
+    return (error as { details: { capability?: unknown } }).details.capability === 'transactions';
+  });
+});
+
+test('processed_events has the document and the indexes of the architecture document', async () => {
+  const { db, storage } = await opened(true);
+  const ttlMs = 7 * 24 * 3_600_000;
+  const key = { eventId: 'event-uuid', handler: 'TagParserService' };
+  const claim = await storage.processed.claim(key, { leaseMs: 1_000, ttlMs });
+  assert.ok(claim.kind === 'claimed');
+  await storage.processed.confirm(key, claim.token);
+  const found = await db
+    .collection('processed_events')
+    .findOne({ eventId: 'event-uuid', handlerName: 'TagParserService' });
+  assert.ok(found?.['processedAt'] instanceof Date && found['expiresAt'] instanceof Date);
+  const indexes = await db.collection('processed_events').listIndexes().toArray();
+  const described = indexes.map(({ key: fields, unique, expireAfterSeconds }) => ({
+    fields: fields as unknown,
+    unique: unique as unknown,
+    expireAfterSeconds: expireAfterSeconds as unknown,
+  }));
+  assert.deepEqual(described.slice(1), [
+    { fields: { eventId: 1, handlerName: 1 }, unique: true, expireAfterSeconds: undefined },
+    { fields: { expiresAt: 1 }, unique: undefined, expireAfterSeconds: 0 },
+  ]);
+});
+
+test('dead_letter_queue has the twelve fields of the architecture document', async () => {
+  const { db, storage } = await opened(true);
+  const fence = await acquireShard(storage);
+  const { letter } = await storage.deadLetters.add(fence, newLetter(fence));
+  const found = await db.collection('dead_letter_queue').findOne({ eventId: letter.eventId });
+  const documented = Object.fromEntries(Object.entries(found ?? {}).slice(0, 12));
+  assert.deepEqual(documented, {
+    _id: letter.id,
+    eventId: letter.eventId,
+    eventType: 'account.credited.v1',
+    aggregateId: 'a-1',
+    payload: letter.payload,
+    error: letter.error,
+    attempts: 6,
+    createdAt: new Date('2025-09-30T10:00:00.123Z'),
+    status: 'pending',
+    replayedAt: null,
+    replayedBy: null,
+    notes: '',
+  });
+});
+
+test('the dead letters of two handlers are stored although the index of the document was created', async () => {
+  const { db, storage } = await opened(true);
+  const letters = db.collection('dead_letter_queue');
+  await letters.createIndex({ eventId: 1 }, { unique: true });
+  await migrateSubscriptions(subscriptionCollections(db));
+  const eventId = randomUUID();
+  for (const fence of [await acquireShard(storage), await acquireShard(storage)]) {
+    await storage.deadLetters.add(fence, newLetter(fence, { eventId }));
+  }
+  assert.equal(await letters.countDocuments({ eventId }), 2);
+});

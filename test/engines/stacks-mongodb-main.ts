@@ -1,0 +1,23 @@
+// The stack of the event flow document as a process, which the test kills.
+
+import { createPlatform } from '../../src/platform/index.ts';
+import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { chatModule } from './stacks-mongodb-module.ts';
+
+export interface StackInput {
+  readonly store: string;
+  readonly keys: string;
+  readonly effects: string;
+  readonly localUrl: string;
+}
+
+const { store, keys, effects, localUrl } = childInput() as StackInput;
+const platform = await createPlatform({
+  engines: { store, keys },
+  modules: [chatModule(effects)],
+  leaseMs: 1_000,
+  isProduction: true,
+  localUrl,
+});
+await platform.start();
+tellParent('started');
