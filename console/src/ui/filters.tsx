@@ -67,7 +67,7 @@ export function Choices<Value extends string>({
   );
 }
 
-export interface TextField<Name extends string> {
+interface TextField<Name extends string> {
   readonly name: Name;
   readonly title: string;
   readonly example: string;

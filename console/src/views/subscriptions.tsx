@@ -15,7 +15,7 @@ import { Badge, Fact, Facts, linkStyle } from '../ui/parts.tsx';
 import { DetailSheet } from '../ui/sheet.tsx';
 import { Empty } from '../ui/states.tsx';
 
-export type Subscription = ResponseOf<'GET /admin/subscriptions'>['items'][number];
+type Subscription = ResponseOf<'GET /admin/subscriptions'>['items'][number];
 type Shard = ResponseOf<'GET /admin/subscriptions/{name}'>['shards'][number];
 
 const states = ['running', 'paused', 'stopped', 'lost'] as const;
@@ -106,7 +106,7 @@ export function SubscriptionsView() {
   );
 }
 
-export function StateBadge({ state }: { readonly state: Subscription['state'] }) {
+function StateBadge({ state }: { readonly state: Subscription['state'] }) {
   const tone =
     state === 'running'
       ? 'good'

@@ -128,7 +128,7 @@ interface SecretFields {
 }
 
 /** What a module defines, by name. */
-export interface ModuleSummary {
+interface ModuleSummary {
   readonly name: string;
   readonly aggregates: readonly string[];
   readonly projections: readonly string[];
