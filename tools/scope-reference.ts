@@ -23,7 +23,7 @@ export const allModules = (): readonly PlatformModule[] => [
   slackRequests(),
 ];
 
-type Row = readonly [call: string, access: string];
+type Row = readonly [call: string, access: string, isGlobal?: boolean | undefined];
 
 const title = '## Reference';
 
@@ -35,10 +35,17 @@ export async function withScopeReference(page: string): Promise<string> {
   });
   await using api = await startApi(platform, { port: 0, metrics: async () => '' });
   const [head = ''] = page.split(`${title}\n`);
-  const scopes = Object.entries(scopeTable).map(([scope, text]) => `| \`${scope}\` | ${text} |\n`);
+  const scopes = Object.entries(scopeTable).map(([scope, { allows, includes }]) => {
+    const own = includes.map((each) => `\`${each}\``).join(', ');
+    return `| \`${scope}\` | ${allows}${own === '' ? '' : `; includes ${own}`} |\n`;
+  });
   return [
     `${head}${title}\n\n| scope | allows |\n|---|---|\n${scopes.join('')}`,
-    table('HTTP routes', 'Every `/admin/…` path exists under `/api/v1` as well.', routeRows(api)),
+    table(
+      'HTTP routes',
+      'Every `/admin/…` path exists under `/api/v1` as well. “All tenants”: refused to credentials of one tenant.',
+      routeRows(api),
+    ),
     table(
       'Commands',
       'Sent as `POST /api/v1/commands/<command>` or over the WebSocket. `internal`: no client can send it.',
@@ -65,7 +72,7 @@ export function ownRoutes({ routes }: Pick<ApiServer, 'routes'>): readonly Route
 function routeRows(api: ApiServer): readonly Row[] {
   return ownRoutes(api)
     .filter(({ path }) => !path.startsWith('/api/v1/commands/'))
-    .map(({ method, path, access }) => [`${method} ${path}`, access]);
+    .map(({ method, path, access, isGlobal }) => [`${method} ${path}`, access, isGlobal]);
 }
 
 function commandRows({ modules }: Platform): readonly Row[] {
@@ -122,6 +129,9 @@ function table(name: string, text: string, rows: readonly Row[]): string {
   const groups = ['anonymous', 'internal', 'command', ...Object.keys(scopeTable)].flatMap(
     (access) => sorted.filter((row) => row[1] === access),
   );
-  const lines = groups.map(([call, access]) => `| \`${call}\` | ${access} |\n`);
+  const lines = groups.map(
+    ([call, access, isGlobal]) =>
+      `| \`${call}\` | ${access}${isGlobal === true ? ', all tenants' : ''} |\n`,
+  );
   return `### ${name}\n\n${text}\n\n| call | scope |\n|---|---|\n${lines.join('')}`;
 }

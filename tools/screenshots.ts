@@ -1,6 +1,7 @@
-// `npm run screenshots`: every view of the console, light and dark, wide and narrow, into `.millrace/screenshots`.
+// `npm run screenshots`: every view of the console, light and dark, wide and narrow, into `.millrace/screenshots`; three of
+// them into `docs/images` for the README.
 
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -11,7 +12,11 @@ import {
 } from '../test/console/console-rig.ts';
 
 const folder = fileURLToPath(new URL('../.millrace/screenshots/', import.meta.url));
-mkdirSync(folder, { recursive: true });
+const images = fileURLToPath(new URL('../docs/images/', import.meta.url));
+for (const each of [folder, images]) mkdirSync(each, { recursive: true });
+
+/** The pictures of the README. */
+const shown = ['overview-light', 'trace-dark', 'job-open-light'];
 
 const views: Readonly<Record<string, string>> = {
   overview: '',
@@ -24,12 +29,25 @@ const views: Readonly<Record<string, string>> = {
   trace: 'traces/flow-9',
   'trace-node': 'traces/flow-9?only=failures',
   'trace-unknown': 'traces/never',
+  subscriptions: 'subscriptions',
+  'subscription-open': 'subscriptions?open=sub:banking:alarm:v1',
+  projections: 'projections',
+  jobs: 'jobs',
+  'job-open': 'jobs?open=FAILED_JOB',
+  'job-types': 'jobs?show=types',
+  'job-none': 'jobs?type=no-such-type',
+  deliveries: 'deliveries',
+  'delivery-open': 'deliveries?open=DEAD_MESSAGE',
+  destinations: 'deliveries?show=destinations',
+  system: 'system',
+  tokens: 'tokens',
+  audit: 'audit',
 };
 
 const browser = await launchBrowser();
 try {
   await using rig = await openConsole(browser);
-  await fill(rig);
+  const ids = await fill(rig);
   for (const theme of ['light', 'dark'] as const) {
     for (const [size, width, height] of [
       ['wide', 1_440, 900],
@@ -37,7 +55,7 @@ try {
     ] as const) {
       const visit = await rig.visit({ theme, width, height, name: `ada-${theme}-${size}` });
       for (const [name, path] of Object.entries(views)) {
-        await show(visit, path);
+        await show(visit, path.replace('FAILED_JOB', ids.job).replace('DEAD_MESSAGE', ids.message));
         await visit.page.screenshot({ path: join(folder, `${name}-${theme}-${size}.png`) });
       }
       await visit.open();
@@ -55,7 +73,10 @@ try {
 } finally {
   await browser.close();
 }
-console.log(`written to ${folder}`);
+for (const name of shown) {
+  copyFileSync(join(folder, `${name}-wide.png`), join(images, `console-${name}.png`));
+}
+console.log(`written to ${folder} and ${images}`);
 
 async function show({ page, open }: Visit, path: string): Promise<void> {
   await open(path.replace(/\?(?:sel=first|open)$/, ''));
@@ -74,7 +95,7 @@ async function show({ page, open }: Visit, path: string): Promise<void> {
 }
 
 /** Fifteen minutes of a shop, and one flow that fails in several places. */
-async function fill(rig: ConsoleRig): Promise<void> {
+async function fill(rig: ConsoleRig): Promise<{ readonly job: string; readonly message: string }> {
   const types = ['placed', 'paid', 'packed', 'shipped', 'delivered'];
   for (let at = 0; at < 240; at += 1) {
     const id = String(at % 40);
@@ -91,4 +112,23 @@ async function fill(rig: ConsoleRig): Promise<void> {
     });
   }
   await rig.api.fail('core', 'flow-9');
+  const { failed } = await rig.jobs();
+  const { engines, subscriptions, tokens } = rig.api.platform;
+  const tasks = await rig.api.platform.tasks();
+  for (let at = 0; at < 12; at += 1) {
+    await tasks.enqueue({ type: 'email-send', payload: { order: `o-${at}` }, tenant: 'core' });
+    const [claimed] = await tasks.claim({
+      worker: 'worker-1',
+      types: { 'email-send': 1 },
+      waitMs: 0,
+    });
+    if (claimed !== undefined && at < 9) await tasks.complete(claimed.token, { sent: true });
+  }
+  await subscriptions.pause('sub:banking:accounts:v1');
+  await tokens.create({ name: 'shop-frontend', scopes: ['read', 'append'], tenant: 'core' });
+  await tokens.create({ name: 'oncall', scopes: ['operate'] });
+  await tokens.create({ name: 'old-import', scopes: ['append'] });
+  await tokens.revoke('old-import', { by: 'ada' });
+  const [dead] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+  return { job: failed, message: dead?.id ?? '' };
 }

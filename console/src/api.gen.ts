@@ -1,5 +1,199 @@
 // Generated from the OpenAPI document by `npm run generate`.
 
+export interface AuditEntry {
+  readonly id: string;
+  readonly at: string;
+  readonly action: string;
+  readonly target: string;
+  readonly actor: {
+    readonly kind: string;
+    readonly name: string;
+    readonly tenant?: string | undefined;
+    readonly address?: string | undefined;
+  };
+  readonly requestId?: string | undefined;
+  readonly outcome: 'done' | 'failed' | 'unknown';
+  readonly endedAt?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+export interface Task {
+  readonly id: string;
+  readonly type: string;
+  readonly tenant?: string | undefined;
+  readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+  readonly priority: number;
+  readonly payload: unknown;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly key?: string | undefined;
+  readonly concurrencyKey?: string | undefined;
+  readonly parentId?: string | undefined;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly fence: number;
+  readonly revision: number;
+  readonly worker?: string | undefined;
+  readonly progress?: { readonly percent: number; readonly message?: string | undefined; } | undefined;
+  readonly result?: unknown | undefined;
+  readonly error?: {
+    readonly message: string;
+    readonly code?: string | undefined;
+    readonly isTerminal?: boolean | undefined;
+  } | undefined;
+  readonly waitsFor?: unknown | undefined;
+  readonly endsAs?: 'failed' | 'cancelled' | undefined;
+  readonly cancelAt?: string | undefined;
+  readonly steps: readonly ({
+    readonly name: string;
+    readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
+    readonly state: 'running' | 'completed' | 'failed';
+    readonly attempts: number;
+    readonly startedAt: string;
+    readonly endedAt?: string | undefined;
+    readonly result?: unknown | undefined;
+    readonly error?: {
+      readonly message: string;
+      readonly code?: string | undefined;
+      readonly isTerminal?: boolean | undefined;
+    } | undefined;
+  })[];
+  readonly history: readonly (unknown)[];
+  readonly correlationId?: string | undefined;
+  readonly causationId?: string | undefined;
+  readonly enqueuedAt: string;
+  readonly dueAt?: string | undefined;
+  readonly claimedAt?: string | undefined;
+  readonly updatedAt: string;
+  readonly endedAt?: string | undefined;
+}
+
+export interface OutboxMessage {
+  readonly id: string;
+  readonly sourceStreamId: string;
+  readonly sourceEventId: string;
+  readonly integrationType: string;
+  readonly eventType: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly tenantId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly correlationId?: string | undefined;
+  readonly orderingKey?: string | undefined;
+  readonly dueAt: string;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
+  readonly lockedAt?: string | undefined;
+  readonly lockedBy?: string | undefined;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly sentAt?: string | undefined;
+  readonly lastError?: string | undefined;
+  readonly jobs?: readonly ({
+    readonly id: string;
+    readonly queue: string;
+    readonly attempt: number;
+    readonly enqueuedAt: string;
+    readonly startedAt: string;
+    readonly finishedAt?: string | undefined;
+    readonly outcome: 'sent' | 'failed' | 'dead' | 'running' | 'lost';
+  })[] | undefined;
+}
+
+export interface ProjectionRebuild {
+  readonly state: 'running' | 'done' | 'failed' | 'cancelled';
+  readonly startedAt: string;
+  readonly endedAt?: string | undefined;
+  readonly progress?: {
+    readonly events: number;
+    readonly position: string;
+    readonly head: string;
+    readonly done: number;
+    readonly eventsPerSecond: number;
+    readonly secondsLeft?: number | undefined;
+  } | undefined;
+  readonly error?: string | undefined;
+}
+
+export interface ProjectionVersion {
+  readonly family: string;
+  readonly version: number;
+  readonly projection: string;
+  readonly status: 'building' | 'ready' | 'rebuilding' | 'retiring' | 'retired';
+  readonly active: boolean;
+  readonly target?: string | undefined;
+  readonly changedAtMs: number;
+  readonly behind?: number | undefined;
+  readonly unit?: 'events' | 'bytes' | undefined;
+  readonly seconds?: number | undefined;
+  readonly paused: boolean;
+  readonly deadLetters: number;
+  readonly rebuild?: ProjectionRebuild | undefined;
+}
+
+export interface Role {
+  readonly role: string;
+  readonly title: string;
+  readonly engine?: string | undefined;
+  readonly url?: string | undefined;
+  readonly survives?: string | undefined;
+  readonly sharedBy?: string | undefined;
+  readonly warning?: string | undefined;
+}
+
+export interface Token {
+  readonly id: string;
+  readonly name: string;
+  readonly state: 'live' | 'expired' | 'revoked';
+  readonly scopes: readonly ('use' | 'read' | 'append' | 'delete' | 'work' | 'operate' | 'bus' | 'admin')[];
+  readonly tenant?: string | undefined;
+  readonly createdAt: string;
+  readonly createdBy?: string | undefined;
+  readonly expiresAt?: string | undefined;
+  readonly revokedAt?: string | undefined;
+  readonly revokedBy?: string | undefined;
+}
+
+export interface RecordedEvent {
+  readonly type: string;
+  readonly eventId: string;
+  readonly occurredAt: string;
+  readonly correlationId: string;
+  readonly causationId?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  readonly tenant: string;
+  readonly aggregate: {
+    readonly bc: string;
+    readonly type: string;
+    readonly id: string;
+    readonly version?: number | undefined;
+  };
+  readonly user?: {
+    readonly id?: string | undefined;
+    readonly email?: string | undefined;
+    readonly name?: string | undefined;
+    readonly tenant?: string | undefined;
+    readonly tenantId?: string | undefined;
+  } | undefined;
+  readonly headers?: Readonly<Record<string, unknown>> | undefined;
+  readonly payload: Readonly<Record<string, unknown>> | readonly (unknown)[] | string | number | boolean | null;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: string;
+  readonly recordedAt: string;
+}
+
+export interface TaskType {
+  readonly name: string;
+  readonly mode: 'open' | 'paused' | 'draining';
+  readonly workers: number;
+  readonly stepTimeoutMs: number;
+  readonly retries: number;
+  readonly priority: number;
+  readonly retentionMs: number;
+  readonly cron?: unknown | undefined;
+}
+
 export interface Api {
   'GET /console/session': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -27,6 +221,54 @@ export interface Api {
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: undefined;
     readonly response: undefined;
+  };
+  'GET /admin/audit': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly actor?: string | undefined;
+      readonly action?: string | undefined;
+      readonly since?: string | undefined;
+      readonly until?: string | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    };
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (AuditEntry)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /admin/destinations': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly destination: string;
+        readonly module: boolean;
+        readonly undelivered: number;
+        readonly breaker: 'closed' | 'open' | 'half-open';
+        readonly openUntil?: string | undefined;
+        readonly pausedAt?: string | undefined;
+        readonly pausedBy?: string | undefined;
+      })[];
+      readonly cursor?: string | undefined;
+    };
+  };
+  'GET /admin/doctor': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly at: string;
+      readonly engines: readonly ({
+        readonly roles: readonly (string)[];
+        readonly url: string;
+        readonly findings: readonly ({
+          readonly check: string;
+          readonly level: 'ok' | 'warning' | 'broken' | 'unknown';
+          readonly detail: string;
+          readonly remedy?: string | undefined;
+        })[];
+      })[];
+    };
   };
   'GET /admin/failures': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -114,62 +356,66 @@ export interface Api {
     };
     readonly response: { readonly requested: number; };
   };
+  'POST /admin/jobs/types/{type}/pause': {
+    readonly params: { readonly type: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly type: string; readonly mode: 'open' | 'paused' | 'draining'; };
+  };
+  'POST /admin/jobs/types/{type}/resume': {
+    readonly params: { readonly type: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly type: string; readonly mode: 'open' | 'paused' | 'draining'; };
+  };
+  'POST /admin/jobs/{id}/cancel': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly reason?: string | undefined; readonly deadlineMs?: number | undefined; };
+    readonly response: { readonly changed: boolean; readonly task: Task; };
+  };
   'POST /admin/jobs/{id}/retry': {
     readonly params: { readonly id: string; };
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: { readonly fromStep?: string | undefined; };
-    readonly response: {
-      readonly changed: boolean;
-      readonly task: {
-        readonly id: string;
-        readonly type: string;
-        readonly tenant?: string | undefined;
-        readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
-        readonly priority: number;
-        readonly payload: unknown;
-        readonly labels: Readonly<Record<string, string>>;
-        readonly key?: string | undefined;
-        readonly concurrencyKey?: string | undefined;
-        readonly parentId?: string | undefined;
-        readonly attempt: number;
-        readonly failures: number;
-        readonly fence: number;
-        readonly revision: number;
-        readonly worker?: string | undefined;
-        readonly progress?: { readonly percent: number; readonly message?: string | undefined; } | undefined;
-        readonly result?: unknown | undefined;
-        readonly error?: {
-          readonly message: string;
-          readonly code?: string | undefined;
-          readonly isTerminal?: boolean | undefined;
-        } | undefined;
-        readonly waitsFor?: unknown | undefined;
-        readonly endsAs?: 'failed' | 'cancelled' | undefined;
-        readonly cancelAt?: string | undefined;
-        readonly steps: readonly ({
-          readonly name: string;
-          readonly kind: 'step' | 'sleep' | 'event' | 'children' | 'compensation';
-          readonly state: 'running' | 'completed' | 'failed';
-          readonly attempts: number;
-          readonly startedAt: string;
-          readonly endedAt?: string | undefined;
-          readonly result?: unknown | undefined;
-          readonly error?: {
-            readonly message: string;
-            readonly code?: string | undefined;
-            readonly isTerminal?: boolean | undefined;
-          } | undefined;
-        })[];
-        readonly history: readonly (unknown)[];
-        readonly correlationId?: string | undefined;
-        readonly causationId?: string | undefined;
-        readonly enqueuedAt: string;
-        readonly dueAt?: string | undefined;
-        readonly claimedAt?: string | undefined;
-        readonly updatedAt: string;
-        readonly endedAt?: string | undefined;
-      };
+    readonly response: { readonly changed: boolean; readonly task: Task; };
+  };
+  'GET /admin/outbox': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly destination?: string | undefined;
+      readonly tenant?: string | undefined;
+      readonly since?: string | undefined;
+      readonly status?: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
     };
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (OutboxMessage)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /admin/outbox/counts': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly PENDING: number;
+      readonly CLAIMED: number;
+      readonly SENT: number;
+      readonly FAILED: number;
+      readonly DEAD: number;
+    };
+  };
+  'GET /admin/outbox/{id}': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: OutboxMessage;
+  };
+  'POST /admin/outbox/pause': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly destination: string; };
+    readonly response: { readonly destination: string; readonly paused: boolean; readonly changed: boolean; };
   };
   'POST /admin/outbox/replay': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -182,6 +428,12 @@ export interface Api {
       readonly all?: boolean | undefined;
     };
     readonly response: { readonly replayed: number; };
+  };
+  'POST /admin/outbox/resume': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly destination: string; };
+    readonly response: { readonly destination: string; readonly paused: boolean; readonly changed: boolean; };
   };
   'GET /admin/overview': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -230,6 +482,12 @@ export interface Api {
       })[];
     };
   };
+  'GET /admin/projections': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (ProjectionVersion)[]; readonly cursor?: string | undefined; };
+  };
   'GET /admin/resolve/{id}': {
     readonly params: { readonly id: string; };
     readonly query: Readonly<Record<string, unknown>>;
@@ -246,21 +504,98 @@ export interface Api {
       readonly eventsSearched: number;
     };
   };
+  'GET /admin/subscriptions': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly subscription: string;
+        readonly state: 'lost' | 'paused' | 'running' | 'stopped';
+        readonly shards: number;
+        readonly workers: number;
+        readonly deadLetters: number;
+        readonly waiting: number;
+        readonly position: string;
+        readonly head: string;
+        readonly behind: number;
+        readonly unit: 'events' | 'bytes';
+        readonly seconds: number;
+      })[];
+      readonly cursor?: string | undefined;
+    };
+  };
+  'GET /admin/subscriptions/{name}': {
+    readonly params: { readonly name: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly subscription: {
+        readonly subscription: string;
+        readonly state: 'lost' | 'paused' | 'running' | 'stopped';
+        readonly shards: number;
+        readonly workers: number;
+        readonly deadLetters: number;
+        readonly waiting: number;
+        readonly position: string;
+        readonly head: string;
+        readonly behind: number;
+        readonly unit: 'events' | 'bytes';
+        readonly seconds: number;
+      };
+      readonly shards: readonly ({
+        readonly shard: number;
+        readonly position?: string | undefined;
+        readonly owner?: string | undefined;
+        readonly leaseMs?: number | undefined;
+      })[];
+    };
+  };
+  'POST /admin/subscriptions/{name}/pause': {
+    readonly params: { readonly name: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly subscription: string; readonly paused: boolean; };
+  };
+  'POST /admin/subscriptions/{name}/resume': {
+    readonly params: { readonly name: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly subscription: string; readonly paused: boolean; };
+  };
   'GET /admin/system': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: undefined;
     readonly response: {
-      readonly roles: readonly ({
-        readonly role: string;
-        readonly title: string;
-        readonly engine?: string | undefined;
-        readonly url?: string | undefined;
-        readonly survives?: string | undefined;
-        readonly sharedBy?: string | undefined;
-        readonly warning?: string | undefined;
+      readonly roles: readonly (Role)[];
+      readonly modules: readonly ({
+        readonly name: string;
+        readonly aggregates: readonly (string)[];
+        readonly projections: readonly (string)[];
+        readonly sagas: readonly (string)[];
       })[];
+      readonly process: {
+        readonly host: string;
+        readonly pid: number;
+        readonly node: string;
+        readonly startedAt: string;
+        readonly memoryBytes: number;
+        readonly roles: readonly (string)[];
+      };
     };
+  };
+  'GET /admin/tokens': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (Token)[]; readonly cursor?: string | undefined; };
+  };
+  'POST /admin/tokens/{token}/revoke': {
+    readonly params: { readonly token: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: Token;
   };
   'GET /admin/traces/{correlationId}': {
     readonly params: { readonly correlationId: string; };
@@ -362,36 +697,68 @@ export interface Api {
       readonly cursor?: string | undefined;
     };
     readonly body: undefined;
+    readonly response: { readonly items: readonly (RecordedEvent)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /api/v1/jobs': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly type?: string | undefined;
+      readonly state?: readonly ('scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled')[] | undefined;
+      readonly tenant?: string | undefined;
+      readonly label?: readonly (string)[] | undefined;
+      readonly parentId?: string | undefined;
+      readonly enqueuedFrom?: string | undefined;
+      readonly enqueuedBefore?: string | undefined;
+      readonly updatedFrom?: string | undefined;
+      readonly updatedBefore?: string | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    };
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (Task)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /api/v1/jobs/counts': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({ readonly type: string; readonly states: Readonly<Record<string, number>>; })[];
+      readonly cursor?: string | undefined;
+    };
+  };
+  'GET /api/v1/jobs/types': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (TaskType)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /api/v1/jobs/workers': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
-        readonly type: string;
-        readonly eventId: string;
-        readonly occurredAt: string;
-        readonly correlationId: string;
-        readonly causationId?: string | undefined;
-        readonly idempotencyKey?: string | undefined;
-        readonly tenant: string;
-        readonly aggregate: {
-          readonly bc: string;
-          readonly type: string;
-          readonly id: string;
-          readonly version?: number | undefined;
-        };
-        readonly user?: {
-          readonly id?: string | undefined;
-          readonly email?: string | undefined;
-          readonly name?: string | undefined;
-          readonly tenant?: string | undefined;
-          readonly tenantId?: string | undefined;
-        } | undefined;
-        readonly headers?: Readonly<Record<string, unknown>> | undefined;
-        readonly payload: Readonly<Record<string, unknown>> | readonly (unknown)[] | string | number | boolean | null;
-        readonly stream: string;
-        readonly revision: number;
-        readonly position: string;
-        readonly recordedAt: string;
+        readonly worker: string;
+        readonly aliveUntil: string;
+        readonly isAlive: boolean;
+        readonly about?: unknown | undefined;
       })[];
       readonly cursor?: string | undefined;
+    };
+  };
+  'GET /api/v1/jobs/{id}': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly task: Task;
+      readonly timeline: readonly ({
+        readonly at: string;
+        readonly what: string;
+        readonly step?: string | undefined;
+        readonly worker?: string | undefined;
+        readonly text?: string | undefined;
+      })[];
     };
   };
   'GET /api/v1/streams/{stream}/events': {
@@ -403,36 +770,6 @@ export interface Api {
       readonly cursor?: number | undefined;
     };
     readonly body: undefined;
-    readonly response: {
-      readonly items: readonly ({
-        readonly type: string;
-        readonly eventId: string;
-        readonly occurredAt: string;
-        readonly correlationId: string;
-        readonly causationId?: string | undefined;
-        readonly idempotencyKey?: string | undefined;
-        readonly tenant: string;
-        readonly aggregate: {
-          readonly bc: string;
-          readonly type: string;
-          readonly id: string;
-          readonly version?: number | undefined;
-        };
-        readonly user?: {
-          readonly id?: string | undefined;
-          readonly email?: string | undefined;
-          readonly name?: string | undefined;
-          readonly tenant?: string | undefined;
-          readonly tenantId?: string | undefined;
-        } | undefined;
-        readonly headers?: Readonly<Record<string, unknown>> | undefined;
-        readonly payload: Readonly<Record<string, unknown>> | readonly (unknown)[] | string | number | boolean | null;
-        readonly stream: string;
-        readonly revision: number;
-        readonly position: string;
-        readonly recordedAt: string;
-      })[];
-      readonly cursor?: string | undefined;
-    };
+    readonly response: { readonly items: readonly (RecordedEvent)[]; readonly cursor?: string | undefined; };
   };
 }

@@ -159,5 +159,7 @@ function goToMatch(navigate: Navigate, match: Match): Promise<void> {
   if (kind === 'event' && stream !== undefined) {
     return navigate({ to: '/streams/$stream', params: { stream }, search: { at: revision } });
   }
+  if (kind === 'job') return navigate({ to: '/jobs', search: { open: match.id } });
+  if (kind === 'delivery') return navigate({ to: '/deliveries', search: { open: match.id } });
   return navigate({ to: '/traces/$id', params: { id: correlationId ?? match.id } });
 }

@@ -50,6 +50,51 @@ interface FailureSearch {
   readonly group?: string | undefined;
 }
 
+const jobStates = [
+  'scheduled',
+  'queued',
+  'waiting',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+] as const;
+const deliveryStates = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
+const subscriptionStates = ['lost', 'paused', 'running', 'stopped'] as const;
+
+/** `open` is the row whose details are shown. */
+interface OpenSearch {
+  readonly open?: string | undefined;
+}
+
+interface SubscriptionSearch extends OpenSearch {
+  readonly state?: (typeof subscriptionStates)[number] | undefined;
+}
+
+export interface JobSearch extends OpenSearch {
+  readonly show?: 'types' | 'workers' | undefined;
+  readonly state?: (typeof jobStates)[number] | undefined;
+  readonly type?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+export interface DeliverySearch extends OpenSearch {
+  readonly show?: 'destinations' | undefined;
+  readonly status?: (typeof deliveryStates)[number] | undefined;
+  readonly destination?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+interface AuditSearch extends OpenSearch {
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+}
+
+type Search = Record<string, unknown>;
+
+const oneOf = <Value extends string>(values: readonly Value[], value: unknown): Value | undefined =>
+  values.find((each) => each === value);
+
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -59,7 +104,7 @@ const overview = createRoute({
 const events = createRoute({
   getParentRoute: () => root,
   path: '/events',
-  validateSearch: (search: Record<string, unknown>): EventSearch => ({
+  validateSearch: (search: Search): EventSearch => ({
     type: text(search['type']),
     category: text(search['category']),
     tenant: text(search['tenant']),
@@ -72,7 +117,7 @@ const events = createRoute({
 const stream = createRoute({
   getParentRoute: () => root,
   path: '/streams/$stream',
-  validateSearch: (search: Record<string, unknown>): StreamSearch => ({
+  validateSearch: (search: Search): StreamSearch => ({
     at: typeof search['at'] === 'number' ? search['at'] : undefined,
   }),
   component: lazyRouteComponent(() => import('./views/stream.tsx'), 'StreamView'),
@@ -87,7 +132,7 @@ const traces = createRoute({
 const trace = createRoute({
   getParentRoute: () => root,
   path: '/traces/$id',
-  validateSearch: (search: Record<string, unknown>): TraceSearch => ({
+  validateSearch: (search: Search): TraceSearch => ({
     view: search['view'] === 'list' ? 'list' : undefined,
     node: text(search['node']),
     only: search['only'] === 'failures' ? 'failures' : undefined,
@@ -98,14 +143,95 @@ const trace = createRoute({
 const failures = createRoute({
   getParentRoute: () => root,
   path: '/failures',
-  validateSearch: (search: Record<string, unknown>): FailureSearch => ({
+  validateSearch: (search: Search): FailureSearch => ({
     group: text(search['group']),
   }),
   component: lazyRouteComponent(() => import('./views/failures.tsx'), 'FailuresView'),
 });
 
+const deliveries = createRoute({
+  getParentRoute: () => root,
+  path: '/deliveries',
+  validateSearch: (search: Search): DeliverySearch => ({
+    show: oneOf(['destinations'], search['show']),
+    status: oneOf(deliveryStates, search['status']),
+    destination: text(search['destination']),
+    tenant: text(search['tenant']),
+    open: text(search['open']),
+  }),
+  component: lazyRouteComponent(() => import('./views/deliveries.tsx'), 'DeliveriesView'),
+});
+
+const subscriptions = createRoute({
+  getParentRoute: () => root,
+  path: '/subscriptions',
+  validateSearch: (search: Search): SubscriptionSearch => ({
+    state: oneOf(subscriptionStates, search['state']),
+    open: text(search['open']),
+  }),
+  component: lazyRouteComponent(() => import('./views/subscriptions.tsx'), 'SubscriptionsView'),
+});
+
+const projections = createRoute({
+  getParentRoute: () => root,
+  path: '/projections',
+  validateSearch: (search: Search): OpenSearch => ({ open: text(search['open']) }),
+  component: lazyRouteComponent(() => import('./views/projections.tsx'), 'ProjectionsView'),
+});
+
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/jobs',
+  validateSearch: (search: Search): JobSearch => ({
+    show: oneOf(['types', 'workers'], search['show']),
+    state: oneOf(jobStates, search['state']),
+    type: text(search['type']),
+    tenant: text(search['tenant']),
+    open: text(search['open']),
+  }),
+  component: lazyRouteComponent(() => import('./views/jobs.tsx'), 'JobsView'),
+});
+
+const system = createRoute({
+  getParentRoute: () => root,
+  path: '/system',
+  component: lazyRouteComponent(() => import('./views/system.tsx'), 'SystemView'),
+});
+
+const tokens = createRoute({
+  getParentRoute: () => root,
+  path: '/tokens',
+  validateSearch: (search: Search): OpenSearch => ({ open: text(search['open']) }),
+  component: lazyRouteComponent(() => import('./views/tokens.tsx'), 'TokensView'),
+});
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: (search: Search): AuditSearch => ({
+    actor: text(search['actor']),
+    action: text(search['action']),
+    open: text(search['open']),
+  }),
+  component: lazyRouteComponent(() => import('./views/audit.tsx'), 'AuditView'),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([overview, events, stream, traces, trace, failures]),
+  routeTree: root.addChildren([
+    overview,
+    events,
+    stream,
+    traces,
+    trace,
+    failures,
+    deliveries,
+    subscriptions,
+    projections,
+    jobs,
+    system,
+    tokens,
+    audit,
+  ]),
   basepath: consoleUrl.pathname,
   defaultPreload: 'intent',
 });

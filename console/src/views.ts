@@ -1,21 +1,32 @@
 // The views of the navigation, and the route that each of them needs.
 
-import { Activity, Inbox, LayoutDashboard, ListTree, type LucideIcon } from 'lucide-react';
+import {
+  Activity,
+  ClipboardList,
+  Cog,
+  Database,
+  Inbox,
+  KeyRound,
+  LayoutDashboard,
+  ListTree,
+  ScrollText,
+  Send,
+  Server,
+  type LucideIcon,
+} from 'lucide-react';
 import type { RouteName } from './lib/api.ts';
 import { allows, type Session } from './lib/session.ts';
 
 export interface View {
-  readonly group: 'Explore' | 'Fix' | 'Watch';
+  readonly group: 'Explore' | 'Fix' | 'Govern' | 'Run' | 'Watch';
   readonly title: string;
-  readonly path: '/' | '/events' | '/failures' | '/traces';
+  readonly path: (typeof consoleViews)[number]['path'];
   readonly keys: string;
   readonly icon: LucideIcon;
   readonly needs: RouteName;
-  /** It shows what all tenants share. */
-  readonly isGlobal?: boolean;
 }
 
-const views: readonly View[] = [
+export const consoleViews = [
   {
     group: 'Watch',
     title: 'Overview',
@@ -23,7 +34,6 @@ const views: readonly View[] = [
     keys: 'g o',
     icon: LayoutDashboard,
     needs: 'GET /admin/overview',
-    isGlobal: true,
   },
   {
     group: 'Explore',
@@ -49,12 +59,65 @@ const views: readonly View[] = [
     icon: Inbox,
     needs: 'GET /admin/failures',
   },
-];
+  {
+    group: 'Fix',
+    title: 'Deliveries',
+    path: '/deliveries',
+    keys: 'g v',
+    icon: Send,
+    needs: 'GET /admin/outbox',
+  },
+  {
+    group: 'Run',
+    title: 'Subscriptions',
+    path: '/subscriptions',
+    keys: 'g s',
+    icon: ClipboardList,
+    needs: 'GET /admin/subscriptions',
+  },
+  {
+    group: 'Run',
+    title: 'Projections',
+    path: '/projections',
+    keys: 'g p',
+    icon: Database,
+    needs: 'GET /admin/projections',
+  },
+  {
+    group: 'Run',
+    title: 'Jobs',
+    path: '/jobs',
+    keys: 'g k',
+    icon: Cog,
+    needs: 'GET /api/v1/jobs',
+  },
+  {
+    group: 'Govern',
+    title: 'System',
+    path: '/system',
+    keys: 'g h',
+    icon: Server,
+    needs: 'GET /admin/system',
+  },
+  {
+    group: 'Govern',
+    title: 'Tokens',
+    path: '/tokens',
+    keys: 'g y',
+    icon: KeyRound,
+    needs: 'GET /admin/tokens',
+  },
+  {
+    group: 'Govern',
+    title: 'Audit',
+    path: '/audit',
+    keys: 'g l',
+    icon: ScrollText,
+    needs: 'GET /admin/audit',
+  },
+] as const;
 
 /** A view that the session may not see is not offered. */
 export function viewsFor(session: Session): readonly View[] {
-  return views.filter(
-    ({ needs, isGlobal }) =>
-      allows(session, needs) && (isGlobal !== true || session.tenant === undefined),
-  );
+  return consoleViews.filter(({ needs }) => allows(session, needs));
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { ratesBetween } from '../../console/src/lib/rates.ts';
 import { attentionOf } from '../../console/src/lib/attention.ts';
 import { durationText, rateText } from '../../console/src/lib/format.ts';
 import { traceAxis } from '../../console/src/lib/trace-axis.ts';
@@ -140,4 +141,12 @@ test('what fails for good comes before what is late, paused or not shared', () =
       'paused: is paused; its events are not processed',
     ],
   );
+});
+
+test('the rate of a subscription is the distance of its positions by time', () => {
+  const at = (atMs: number, position: string) => ({ atMs, positions: new Map([['a', position]]) });
+  const before = at(1_000, '00000000000000f8');
+  assert.deepEqual([...ratesBetween(before, at(3_000, '0000000000000110'))], [['a', 12]]);
+  assert.deepEqual([...ratesBetween(undefined, before)], []);
+  assert.deepEqual([...ratesBetween(before, { ...before, atMs: 2_000 })], [['a', 0]]);
 });

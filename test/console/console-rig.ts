@@ -64,6 +64,8 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly api: Api;
   visit(options?: VisitOptions): Promise<Visit>;
   append(type: string, options?: AppendOptions): Promise<void>;
+  /** One job that failed in its second step, one that runs and one that is queued. */
+  jobs(): Promise<{ readonly failed: string; readonly running: string; readonly queued: string }>;
 }
 
 interface AppendOptions {
@@ -92,6 +94,37 @@ export async function openConsole(
         { tenant: 'core', aggregate, correlationId },
       );
       await api.platform.engines.store.append(`shop.order.v1-core-${id}`, [envelope]);
+    },
+    async jobs() {
+      const tasks = await api.platform.tasks();
+      const enqueue = async (type: string): Promise<string> => {
+        const payload = { order: 'o-7', to: 'ada@example.com' };
+        const { id } = await tasks.enqueue({ type, payload, tenant: 'core', correlationId: 'f-1' });
+        return id;
+      };
+      const claim = async (type: string) => {
+        const [claimed] = await tasks.claim({
+          worker: 'worker-1',
+          types: { [type]: 1 },
+          waitMs: 0,
+        });
+        assert.ok(claimed !== undefined);
+        return claimed.token;
+      };
+      const failed = await enqueue('email-send');
+      const first = await claim('email-send');
+      await tasks.startStep(first, { name: 'render' });
+      await tasks.finishStep(first, { name: 'render', result: { bytes: 512 } });
+      await tasks.startStep(first, { name: 'send' });
+      const failure = { message: 'no such mailbox', isTerminal: true };
+      await tasks.failStep(first, { name: 'send', failure, retries: 0 });
+      await tasks.fail(first, failure);
+      const running = await enqueue('report-gen');
+      const second = await claim('report-gen');
+      await tasks.startStep(second, { name: 'collect' });
+      await tasks.progress(second, { percent: 40, message: '4 of 10 months' });
+      const queued = await enqueue('report-gen');
+      return { failed, running, queued };
     },
     async visit(options = {}) {
       return visit(browser, api, options);

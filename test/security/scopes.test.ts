@@ -7,9 +7,10 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { openMemory } from '../../src/engines/memory/index.ts';
-import type { Access } from '../../src/platform/modules/principal.ts';
+import { mayCall, type Access } from '../../src/platform/modules/principal.ts';
 import { allowsScope, tokenScopes } from '../../src/platform/tokens/scopes.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
+import { consoleRoutes } from '../../tools/console-api.ts';
 import {
   grpcServices,
   ownRoutes,
@@ -40,8 +41,61 @@ test('every route rejects each scope that docs/scopes.md does not list for it', 
     await Promise.all(calls);
     denied += calls.length;
   }
-  assert.ok(denied > 800, `${denied} requests`);
+  assert.ok(denied > 700, `${denied} requests`);
 });
+
+test('credentials of one tenant are refused by every route that docs/scopes.md marks with all tenants', async () => {
+  await using rig = await openAllModules();
+  const { tokens } = rig.platform;
+  const routes = ownRoutes(rig.api);
+  for (const scope of tokenScopes) {
+    const { secret } = await tokens.create({ name: scope, scopes: [scope], tenant: 'core' });
+    const calls = routes
+      .filter(({ access, isGlobal }) => access !== 'anonymous' && isGlobal === true)
+      .map(async ({ method, path }) => {
+        const code = await rig.call(method, path, `Bearer ${secret}`);
+        assert.equal(code, 403, `${scope} of a tenant: ${method} ${path}`);
+      });
+    assert.ok(calls.length > 40, `${calls.length} routes`);
+    await Promise.all(calls);
+  }
+});
+
+test('the session of the console lists exactly those of its routes that the server does not refuse', async () => {
+  await using rig = await openAllModules();
+  const { tokens } = rig.platform;
+  const routes = ownRoutes(rig.api).filter(({ access }) => access !== 'anonymous');
+  const used = routes.filter((each) =>
+    (consoleRoutes as readonly string[]).includes(`${each.method} ${each.path}`),
+  );
+  assert.ok(used.length > 30, `${used.length} routes`);
+  for (const scope of ['read', 'operate', 'admin'] as const) {
+    for (const tenant of [undefined, 'core']) {
+      const name = `${scope}-${tenant ?? 'all'}`;
+      const { token, secret } = await tokens.create({ name, scopes: [scope], tenant });
+      const session = await tokens.openSession({ token });
+      const { may } = await sessionOf(rig.api.url, session.secret);
+      for (const each of used) {
+        const { method, path } = each;
+        const shown = `${name}: ${method} ${path}`;
+        const isAllowed = mayCall(each, { scopes: [scope], ...(tenant && { tenant }) });
+        assert.equal(may.includes(`${method} ${path}`), isAllowed, shown);
+        const code = await rig.call(method, path, `Bearer ${secret}`);
+        // Credentials of a tenant see no stream of this name.
+        const isForeign = tenant !== undefined && path.includes('{stream}');
+        assert.equal(code === 403, !isAllowed || isForeign, `${shown} ${code}`);
+      }
+    }
+  }
+});
+
+/** As a browser asks for it. */
+async function sessionOf(url: string, secret: string): Promise<{ readonly may: string[] }> {
+  const cookie = `millrace-console-${new URL(url).port}=${secret}`;
+  const headers = { cookie, 'x-millrace-app': 'console', origin: url };
+  const response = await fetch(`${url}/console/session`, { headers });
+  return ((await response.json()) as { session: { may: string[] } }).session;
+}
 
 test('an internal command cannot be sent by any client, not even by an administrator', async () => {
   await using rig = await openAllModules();

@@ -1,6 +1,7 @@
 // What needs attention, from the numbers of the overview: pure.
 
 import type { ResponseOf } from './api.ts';
+import type { View } from '../views.ts';
 import { countText, durationText } from './format.ts';
 
 export interface Attention {
@@ -9,7 +10,7 @@ export interface Attention {
   readonly subject: string;
   readonly text: string;
   /** The view that shows it. */
-  readonly view?: '/failures';
+  readonly view: View['path'];
 }
 
 type Overview = ResponseOf<'GET /admin/overview'>;
@@ -27,6 +28,7 @@ export function attentionOf(overview: Overview, roles: readonly Role[]): readonl
       level: 'failing',
       subject: subscription,
       text: `has stopped ${countText(failures)} times without progress: ${reason}`,
+      view: '/subscriptions',
     });
   }
   for (const { subscription, deadLetters, waiting } of subscriptions) {
@@ -53,10 +55,22 @@ export function attentionOf(overview: Overview, roles: readonly Role[]): readonl
   for (const { subscription, state, seconds } of subscriptions) {
     if (state === 'paused') {
       const text = 'is paused; its events are not processed';
-      found.push({ key: `paused ${subscription}`, level: 'paused', subject: subscription, text });
+      found.push({
+        key: `paused ${subscription}`,
+        level: 'paused',
+        subject: subscription,
+        text,
+        view: '/subscriptions',
+      });
     } else if (seconds >= lagSecondsMax) {
       const text = `is ${durationText(seconds * 1_000)} behind`;
-      found.push({ key: `lag ${subscription}`, level: 'warning', subject: subscription, text });
+      found.push({
+        key: `lag ${subscription}`,
+        level: 'warning',
+        subject: subscription,
+        text,
+        view: '/subscriptions',
+      });
     }
   }
   const warnings = Map.groupBy(
@@ -65,7 +79,13 @@ export function attentionOf(overview: Overview, roles: readonly Role[]): readonl
   );
   for (const [warning = '', all] of warnings) {
     const subject = all.map(({ title }) => title).join(', ');
-    found.push({ key: `role ${warning}`, level: 'warning', subject, text: warning });
+    found.push({
+      key: `role ${warning}`,
+      level: 'warning',
+      subject,
+      text: warning,
+      view: '/system',
+    });
   }
   return found;
 }
@@ -94,7 +114,13 @@ function outboxItems({ counts, paused }: NonNullable<Overview['outbox']>): reado
   }
   for (const destination of paused) {
     const text = 'is paused; its messages wait in the outbox';
-    found.push({ key: `destination ${destination}`, level: 'paused', subject: destination, text });
+    found.push({
+      key: `destination ${destination}`,
+      level: 'paused',
+      subject: destination,
+      text,
+      view: '/deliveries',
+    });
   }
   return found;
 }

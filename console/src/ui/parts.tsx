@@ -197,7 +197,8 @@ async function copyText(text: string): Promise<boolean> {
   return isCopied;
 }
 
-const linkStyle = 'rounded-sm text-accent decoration-accent/40 underline-offset-2 hover:underline';
+export const linkStyle =
+  'rounded-sm text-accent decoration-accent/40 underline-offset-2 hover:underline';
 
 export function StreamLink({
   stream,
@@ -242,5 +243,21 @@ export function Facts({ children }: { readonly children: ReactNode }) {
     <dl className="grid grid-cols-[7rem_1fr] items-start gap-x-3 text-xs sm:grid-cols-[8rem_1fr]">
       {children}
     </dl>
+  );
+}
+
+/** A titled part of a detail panel. */
+export function Part({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <section className="flex flex-col gap-2">
+      <h3 className="text-xs font-semibold">{title}</h3>
+      {children}
+    </section>
   );
 }

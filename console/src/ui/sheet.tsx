@@ -3,6 +3,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { Failed, Loading } from './states.tsx';
 
 export function Sheet({
   isOpen,
@@ -39,6 +40,39 @@ export function Sheet({
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
+  );
+}
+
+/** The sheet of one row, with the states of its query. */
+export function DetailSheet<Data>({
+  id,
+  title,
+  query: { data, error },
+  gone,
+  onClose,
+  children,
+}: {
+  /** Empty: closed. */
+  readonly id: string;
+  readonly title: string;
+  readonly query: { readonly data: Data | undefined; readonly error: Error | null };
+  /** Why there may be nothing with this id. */
+  readonly gone: string;
+  readonly onClose: () => void;
+  readonly children: (data: Data) => ReactNode;
+}) {
+  return (
+    <Sheet isOpen={id !== ''} onClose={onClose} title={title}>
+      {id === '' ? null : data !== undefined ? (
+        <div key={id} className="flex flex-col gap-4">
+          {children(data)}
+        </div>
+      ) : error === null ? (
+        <Loading />
+      ) : (
+        <Failed error={error} gone={gone} />
+      )}
+    </Sheet>
   );
 }
 

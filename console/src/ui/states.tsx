@@ -77,9 +77,12 @@ export function Command({ text }: { readonly text: string }) {
 
 export function Failed({
   error,
+  gone,
   onRetry,
 }: {
   readonly error: Error;
+  /** Why there may be nothing at this address. */
+  readonly gone?: string;
   readonly onRetry?: () => void;
 }) {
   if (!(error instanceof ApiError)) {
@@ -92,6 +95,14 @@ export function Failed({
   }
   if (error.status === 403) return <Forbidden error={error} />;
   const { problem } = error;
+  if (error.status === 404 && gone !== undefined) {
+    return (
+      <State icon={SearchX} title={problem?.title ?? 'Not found'}>
+        <p className="break-words">{error.message}</p>
+        <p>{gone}</p>
+      </State>
+    );
+  }
   return (
     <State
       icon={error.status === 404 ? SearchX : TriangleAlert}

@@ -14,7 +14,7 @@ import { attentionOf, type Attention } from '../lib/attention.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText, durationText, rateText } from '../lib/format.ts';
 import { live } from '../lib/live.ts';
-import { allows, useSession } from '../lib/session.ts';
+import { useSession } from '../lib/session.ts';
 import { Badge, cx, PageTitle, Panel } from '../ui/parts.tsx';
 import { Sparkline, type ChartPoint } from '../ui/sparkline.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
@@ -41,7 +41,6 @@ export function OverviewView() {
 
 function Overview() {
   const client = useQueryClient();
-  const session = useSession();
   const { data, error, refetch } = useQuery({
     queryKey: ['overview'],
     queryFn: ({ signal }) => call('GET /admin/overview', { signal }),
@@ -68,10 +67,7 @@ function Overview() {
         <span className="text-xs text-soft">last 15 minutes</span>
       </PageTitle>
       <Numbers overview={data} />
-      <NeedsAttention
-        items={attentionOf(data, roles)}
-        mayFix={allows(session, 'GET /admin/failures')}
-      />
+      <NeedsAttention items={attentionOf(data, roles)} />
       <div className="grid gap-4 xl:grid-cols-2">
         <Subscriptions overview={data} />
         <Engines roles={roles} error={system.error} />
@@ -192,13 +188,8 @@ const attentionIcons: Readonly<Record<Attention['level'], readonly [LucideIcon, 
   paused: [CirclePause, 'text-soft'],
 };
 
-function NeedsAttention({
-  items,
-  mayFix,
-}: {
-  readonly items: readonly Attention[];
-  readonly mayFix: boolean;
-}) {
+function NeedsAttention({ items }: { readonly items: readonly Attention[] }) {
+  const allowed = new Set(viewsFor(useSession()).map(({ path }) => path));
   return (
     <Panel title="Needs attention" aside={items.length === 0 ? undefined : `${items.length}`}>
       {items.length === 0 ? (
@@ -215,7 +206,7 @@ function NeedsAttention({
                 <Icon size={15} aria-label={level} className={cx('shrink-0', tone)} />
                 <span className="mono font-medium break-all">{subject}</span>
                 <span className="min-w-0 flex-1 basis-60 text-xs text-soft">{text}</span>
-                {view === undefined || !mayFix ? null : (
+                {!allowed.has(view) ? null : (
                   <Link
                     to={view}
                     className="rounded-md border border-line px-2.5 py-1 text-xs hover:bg-hover"

@@ -127,8 +127,17 @@ interface SecretFields {
   readonly documents: ReadonlyMap<string, readonly string[]>;
 }
 
+/** What a module defines, by name. */
+interface ModuleSummary {
+  readonly name: string;
+  readonly aggregates: readonly string[];
+  readonly projections: readonly string[];
+  readonly sagas: readonly string[];
+}
+
 /** The parts of all modules, checked for duplicate names. */
 export interface ModuleBook {
+  readonly summaries: readonly ModuleSummary[];
   /** By category: `banking.account.v1`. */
   readonly aggregates: ReadonlyMap<string, AnyAggregate>;
   /** The commands open to clients, by type. */
@@ -234,6 +243,12 @@ export function bindModules(
       return { ...part, filter: sourceFilter(part.filter ?? {}, scope) };
     });
   const book = {
+    summaries: modules.map(({ name, ...module }) => ({
+      name,
+      aggregates: (module.aggregates ?? []).map(({ category }) => category),
+      projections: (module.projections ?? []).map((each) => each.name),
+      sagas: (module.sagas ?? []).map(({ subscription }) => subscription),
+    })),
     aggregates,
     commands: openCommands(modules),
     secrets: secretFields(modules),

@@ -37,6 +37,39 @@ export function checkAccess(access: Access, principal: Principal | undefined): v
   });
 }
 
+/** Data that all tenants share needs credentials for all tenants. */
+export function checkGlobal({ tenant }: Pick<Principal, 'tenant'> = {}): void {
+  if (tenant === undefined) return;
+  throw new MillraceError('NOT_ALLOWED', 'this needs credentials for all tenants', {
+    details: { tenant },
+  });
+}
+
+interface Guarded {
+  readonly access: Access;
+  readonly isGlobal?: boolean | undefined;
+}
+
+/** The scope and the tenant of the caller against those of a route. */
+export function checkRouteAccess(
+  { access, isGlobal }: Guarded,
+  principal: Principal | undefined,
+): void {
+  checkAccess(access, principal);
+  if (isGlobal === true) checkGlobal(principal);
+}
+
+/** Whether a caller with these rights may call the route. */
+export function mayCall(
+  { access, isGlobal }: Guarded,
+  { scopes, tenant }: Pick<Principal, 'scopes' | 'tenant'>,
+): boolean {
+  return (
+    (access === 'anonymous' || allowsScope(scopes, access)) &&
+    (isGlobal !== true || tenant === undefined)
+  );
+}
+
 /**
  * The person that acts: a user of collab, a customer.
  *

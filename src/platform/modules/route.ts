@@ -91,6 +91,8 @@ export interface Route {
   readonly description?: string | undefined;
   readonly tag: string;
   readonly access: Access;
+  /** Of data that all tenants share: needs credentials for all tenants. */
+  readonly isGlobal?: boolean | undefined;
   readonly params?: TObject | undefined;
   /** Numbers and booleans of the query string are parsed. */
   readonly query?: TObject | undefined;

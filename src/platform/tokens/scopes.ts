@@ -11,25 +11,50 @@ export type TokenScope =
   | 'bus'
   | 'admin';
 
-/** What each scope is for. */
-export const scopeTable: Readonly<Record<TokenScope, string>> = {
-  use: 'routes and messages that modules offer to people, by the rules of the module',
-  read: 'streams, documents, jobs and topics; includes `use`',
-  append:
-    'events, jobs and topic messages, and the commands that modules open to it; includes `use`',
-  delete: 'removal of streams, and their metadata, which can remove events',
-  work: 'the protocol of task workers, and nothing else',
-  operate:
-    'dead letters, outbox, subscriptions, sagas and jobs: list, replay, discard, pause, resume, retry, cancel',
-  bus: 'the message bus',
-  admin: 'everything, including tokens, the audit, system streams and persistent subscriptions',
+interface ScopeRow {
+  readonly allows: string;
+  /** Scopes that it includes, all of them listed. */
+  readonly includes: readonly TokenScope[];
+}
+
+/** What each scope is for; `admin` includes all of them. */
+export const scopeTable: Readonly<Record<TokenScope, ScopeRow>> = {
+  use: {
+    allows: 'routes and messages that modules offer to people, by the rules of the module',
+    includes: [],
+  },
+  read: {
+    allows:
+      'streams, documents, jobs and topics; dead letters, outbox, subscriptions, projections, sagas and traces',
+    includes: ['use'],
+  },
+  append: {
+    allows: 'events, jobs and topic messages, and the commands that modules open to it',
+    includes: ['use'],
+  },
+  delete: {
+    allows: 'removal of streams, and their metadata, which can remove events',
+    includes: [],
+  },
+  work: { allows: 'the protocol of task workers, and nothing else', includes: [] },
+  operate: {
+    allows:
+      'dead letters, outbox, subscriptions, sagas and jobs: replay, discard, pause, resume, retry, cancel',
+    // An operator must see what to fix.
+    includes: ['read', 'use'],
+  },
+  bus: { allows: 'the message bus', includes: [] },
+  admin: {
+    allows: 'everything, including tokens, the audit, system streams and persistent subscriptions',
+    includes: [],
+  },
 };
 
 export const tokenScopes = Object.keys(scopeTable) as readonly TokenScope[];
 
 /** Whether credentials with these scopes may call something that needs `needed`. */
 export function allowsScope(scopes: readonly TokenScope[], needed: TokenScope): boolean {
-  if (scopes.includes(needed) || scopes.includes('admin')) return true;
-  // Programs that read or append call the routes of modules as well; workers and operators do not.
-  return needed === 'use' && (scopes.includes('read') || scopes.includes('append'));
+  return scopes.some(
+    (scope) => scope === needed || scope === 'admin' || scopeTable[scope].includes.includes(needed),
+  );
 }

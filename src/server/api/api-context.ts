@@ -30,9 +30,16 @@ export type ApiPlatform = Pick<
   | 'waitFor'
 >;
 
-/** The common fields of routes with one tag and one access. */
-export function routesOf(tag: string, access: Access) {
-  return { get: { method: 'GET', tag, access }, post: { method: 'POST', tag, access } } as const;
+/** The common fields of routes with one tag, and one access for each method or for both. */
+export function routesOf(
+  tag: string,
+  access: Access | { readonly get: Access; readonly post: Access },
+) {
+  const { get, post } = typeof access === 'string' ? { get: access, post: access } : access;
+  return {
+    get: { method: 'GET', tag, access: get },
+    post: { method: 'POST', tag, access: post },
+  } as const;
 }
 
 export function returns(description: string, schema: TSchema): ResponseInfo {
@@ -62,14 +69,6 @@ export async function checkStreamAccess(
   if (isAllowed) return;
   throw new MillraceError('NOT_ALLOWED', 'these credentials do not allow access to this stream', {
     details: { field: 'stream' },
-  });
-}
-
-/** Resources that are shared by all tenants need credentials for all tenants. */
-export function checkGlobal({ principal }: Pick<ApiRequest, 'principal'>): void {
-  if (principal?.tenant === undefined) return;
-  throw new MillraceError('NOT_ALLOWED', 'this request needs admin credentials for all tenants', {
-    details: { tenant: principal.tenant },
   });
 }
 

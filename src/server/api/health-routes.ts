@@ -1,7 +1,6 @@
 // Liveness and readiness for orchestrators and load balancers, and metrics for Prometheus.
 
 import { statSync } from 'node:fs';
-import { MillraceError } from '../../foundation/error.ts';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentTypes, type MetricsFormat } from '../../telemetry/create-metrics.ts';
@@ -161,14 +160,8 @@ export function metricsRoute(metrics: (format: MetricsFormat) => Promise<string>
   return route({
     ...metricsRouteBase,
     access: 'read',
-    handle: async ({ principal, headers }) => {
-      if (principal?.tenant !== undefined) {
-        throw new MillraceError('NOT_ALLOWED', 'metrics need credentials for all tenants', {
-          details: { field: 'authorization' },
-        });
-      }
-      return metricsResponse(metrics, headers);
-    },
+    isGlobal: true,
+    handle: async ({ headers }) => metricsResponse(metrics, headers),
   });
 }
 

@@ -25,6 +25,7 @@ import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import type { Route } from '../../platform/modules/route.ts';
 import { consolePages } from '../console/console-pages.ts';
+import { destinationRoutes } from '../console/destination-routes.ts';
 import { failureRoutes } from '../console/failure-routes.ts';
 import { createOverview } from '../console/overview.ts';
 import { overviewRoutes, overviewSocket } from '../console/overview-routes.ts';
@@ -92,6 +93,7 @@ export async function startApi(
     ...sessionRoutes({ platform, audit }, { authenticate, routes: () => routes }),
     ...overviewRoutes(platform, overview),
     ...failureRoutes(platform),
+    ...destinationRoutes(platform),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];

@@ -114,7 +114,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
       summary: 'Commands, events, handlers, deliveries and jobs of one flow',
       description: 'Waits until the latest events are indexed, for at most `waitMs`.',
       tag: 'traces',
-      access: 'admin',
+      access: 'read',
       params: Type.Object({ correlationId: Type.String({ minLength: 1, maxLength: 1_000 }) }),
       query: Type.Object({
         waitMs: Type.Optional(

@@ -3,7 +3,7 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { checked } from '../http/read-inputs.ts';
-import { checkAccess } from '../../platform/modules/principal.ts';
+import { checkRouteAccess } from '../../platform/modules/principal.ts';
 import {
   route,
   type RouteResponse,
@@ -96,7 +96,7 @@ export const wsRoute = (sockets: readonly ModuleSocket[]): Route =>
 
 /** Calls a route without an HTTP request, with the same access checks and validation. */
 async function callRoute(called: Route, request: ApiRequest): Promise<RouteResponse> {
-  checkAccess(called.access, request.principal);
+  checkRouteAccess(called, request.principal);
   const { params, query, body } = called;
   return called.handle({
     ...request,

@@ -8,7 +8,7 @@ import { closed, text } from '../api/admin/admin-context.ts';
 import { causeOf } from './failure-cause.ts';
 import { failureLimits, failureSources, groupFailures, readFailures } from './failures.ts';
 
-const { get } = routesOf('console', 'operate');
+const { get } = routesOf('console', 'read');
 const count = Type.Integer();
 const optionalText = Type.Optional(Type.String());
 const source = Type.Enum([...failureSources]);

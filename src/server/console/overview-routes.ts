@@ -3,9 +3,9 @@
 import { Type } from '../../contracts/type.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { defineSocket, type ModuleSocket } from '../../platform/modules/module-web.ts';
+import { checkGlobal } from '../../platform/modules/principal.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
-import { allowsScope, type TokenScope } from '../../platform/tokens/scopes.ts';
-import { checkGlobal, isWithin, returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
+import { isWithin, returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
 import { closed, text } from '../api/admin/admin-context.ts';
 import { subscriptionSchema } from '../api/admin/subscription-routes.ts';
 import type { OverviewReader } from './overview.ts';
@@ -77,10 +77,8 @@ export function overviewRoutes(platform: ApiPlatform, reader: OverviewReader): r
       path: '/admin/overview',
       summary: 'Rates, lag, failures, outbox and jobs, now and in the last 15 minutes',
       responses: { 200: returns('The overview', overview) },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: await reader.read() };
-      },
+      isGlobal: true,
+      handle: async () => ({ body: await reader.read() }),
     }),
     route({
       ...get,
@@ -101,11 +99,7 @@ export function overviewRoutes(platform: ApiPlatform, reader: OverviewReader): r
       },
       async handle(request) {
         const { id } = request.params;
-        const found = await Promise.all(
-          finders
-            .filter(([scope]) => may(request, scope))
-            .map(([, find]) => find(platform, request, id)),
-        );
+        const found = await Promise.all(finders.map((find) => find(platform, request, id)));
         return { body: { items: found.flat(), eventsSearched } };
       },
     }),
@@ -114,19 +108,14 @@ export function overviewRoutes(platform: ApiPlatform, reader: OverviewReader): r
 
 type Find = (platform: ApiPlatform, request: ApiRequest, id: string) => Promise<readonly Match[]>;
 
-/** The scope of the route that shows the match, and the search. */
-const finders: readonly (readonly [TokenScope, Find])[] = [
-  ['read', findStream],
-  ['admin', findTrace],
-  ['read', findEvent],
-  ['operate', findDelivery],
-  ['operate', findDeadLetter],
-  ['read', findJob],
+const finders: readonly Find[] = [
+  findStream,
+  findTrace,
+  findEvent,
+  findDelivery,
+  findDeadLetter,
+  findJob,
 ];
-
-function may({ principal }: ApiRequest, scope: TokenScope): boolean {
-  return allowsScope(principal?.scopes ?? [], scope);
-}
 
 async function findStream(
   { engines, ownerOf }: ApiPlatform,
@@ -230,7 +219,7 @@ export function overviewSocket(reader: OverviewReader): ModuleSocket {
       return {
         on: {
           'console.watch': () => {
-            checkGlobal({ principal: client.principal });
+            checkGlobal(client.principal);
             watching ??= reader.watch(() =>
               client.send({ type: 'console.changed', topic: 'overview' }),
             );

@@ -36,7 +36,7 @@ test('the overview counts failures of subscriptions and of the outbox, for all t
   assert.equal(other.status, 403);
 });
 
-test('an id is found as what it is, within the scopes and the tenant of the caller', async () => {
+test('an id is found as what it is, within the tenant of the caller', async () => {
   await using api = await openApi();
   await api.fail('core', 'flow-1');
   const { subscriptions, outbox, store } = api.platform.engines;
@@ -49,20 +49,18 @@ test('an id is found as what it is, within the scopes and the tenant of the call
     await api.token('append', 'core'),
   );
   const { id: jobId } = await body<{ id: string }>(job);
-  const admin = await api.token('admin');
+  const reader = await api.token('read');
   const kinds = async (id: string, token: string): Promise<readonly string[]> => {
     const answer = await api.ask(`/admin/resolve/${encodeURIComponent(id)}`, token);
     return (await body<{ items: { kind: string }[] }>(answer)).items.map(({ kind }) => kind);
   };
-  assert.deepEqual(await kinds('flow-1', admin), ['trace']);
-  assert.deepEqual(await kinds(event?.stream ?? '', admin), ['stream']);
-  assert.deepEqual(await kinds(event?.eventId ?? '', admin), ['event']);
-  assert.deepEqual(await kinds(letter?.id ?? '', admin), ['dead-letter']);
-  assert.deepEqual(await kinds(message?.id ?? '', admin), ['delivery']);
-  assert.deepEqual(await kinds(jobId, admin), ['job']);
-  assert.deepEqual(await kinds('nothing', admin), []);
-  const reader = await api.token('read');
-  assert.deepEqual(await kinds(letter?.id ?? '', reader), []);
+  assert.deepEqual(await kinds('flow-1', reader), ['trace']);
+  assert.deepEqual(await kinds(event?.stream ?? '', reader), ['stream']);
+  assert.deepEqual(await kinds(event?.eventId ?? '', reader), ['event']);
+  assert.deepEqual(await kinds(letter?.id ?? '', reader), ['dead-letter']);
+  assert.deepEqual(await kinds(message?.id ?? '', reader), ['delivery']);
+  assert.deepEqual(await kinds(jobId, reader), ['job']);
+  assert.deepEqual(await kinds('nothing', reader), []);
   const other = await api.token('admin', 'other');
   for (const id of ['flow-1', event?.stream, event?.eventId, letter?.id, message?.id, jobId]) {
     assert.deepEqual(await kinds(id ?? '', other), [], `${id}`);

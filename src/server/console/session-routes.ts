@@ -4,13 +4,13 @@ import { Type } from '../../contracts/type.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError } from '../../foundation/error.ts';
 import {
+  mayCall,
   notAuthenticated,
   type Authenticate,
   type Principal,
 } from '../../platform/modules/principal.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
-import { allowsScope } from '../../platform/tokens/scopes.ts';
 import type { SessionSource } from '../../platform/tokens/sessions.ts';
 import type { AuthenticateSession } from '../http/http-server.ts';
 import { isSameOrigin, sessionCookie, sessionSecretOf } from '../http/session-cookie.ts';
@@ -30,7 +30,9 @@ const session = closed({
       scopes: Type.Array(Type.String()),
       tenant: Type.Optional(Type.String({ description: 'Absent: all tenants.' })),
       expiresAt: Type.Optional(Type.String()),
-      may: Type.Array(Type.String(), { description: 'Routes that the scopes allow.' }),
+      may: Type.Array(Type.String(), {
+        description: 'Routes that the scopes and the tenant allow.',
+      }),
     }),
   ]),
 });
@@ -164,7 +166,7 @@ function described(principal: Principal, routes: readonly Route[]): unknown {
       (each) =>
         each.access !== 'anonymous' &&
         !each.path.startsWith('/api/v1/admin/') &&
-        allowsScope(scopes, each.access),
+        mayCall(each, principal),
     )
     .map((each) => `${each.method} ${each.path}`);
   const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();

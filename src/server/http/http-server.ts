@@ -11,7 +11,7 @@ import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
 import { traceOf } from '../../foundation/trace-of.ts';
 import {
-  checkAccess,
+  checkRouteAccess,
   notAuthenticated,
   type Authenticate,
   type Principal,
@@ -324,7 +324,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     });
     const caller = { address, principal };
     options.admit?.(caller);
-    checkAccess(route.access, principal);
+    checkRouteAccess(route, principal);
     const input = await inputsOf(request, route, params);
     const { over, requestId, seen, disconnect } = context;
     const memory = readers.open({ key: callerKey(caller), signal: over.signal, disconnect });

@@ -12,6 +12,7 @@ import { openTopics, type NotifyEmail } from '../../topics/topics.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import type { NotifySettings } from '../../platform/config/notify-settings.ts';
+import { allowsScope } from '../../platform/tokens/scopes.ts';
 import type { VerifiedToken } from '../../platform/tokens/token.ts';
 import { isReachableFromElsewhere, type Reach } from '../http/reach.ts';
 import { createNtfyHandler, type NtfyHandler } from './ntfy-handler.ts';
@@ -143,7 +144,7 @@ function userOf(verified: VerifiedToken | undefined): NotifyUser | undefined {
   const { ended, token } = verified;
   const { name, scopes } = token;
   if (scopes.includes('admin')) return { name, ended, role: 'admin', permission: 'read-write' };
-  const [reads, writes] = [scopes.includes('read'), scopes.includes('append')];
+  const [reads, writes] = [allowsScope(scopes, 'read'), allowsScope(scopes, 'append')];
   if (reads && writes) return { name, ended, role: 'user', permission: 'read-write' };
   if (writes) return { name, ended, role: 'user', permission: 'write-only' };
   return { name, ended, role: 'user', permission: reads ? 'read-only' : 'deny' };

@@ -6,7 +6,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { AuditLog } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
 import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
-import { checkGlobal, type ApiPlatform } from '../api-context.ts';
+import type { ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
   readonly platform: ApiPlatform;
@@ -35,19 +35,6 @@ export async function audited<T>(
   return audit.run({ ...what, actor, requestId }, work);
 }
 
-/** An admin action on something that all tenants share. */
-export async function auditedGlobal<T>(
-  context: AdminContext,
-  request: Caller,
-  what: { readonly action: string; readonly target: string },
-  work: () => Promise<T>,
-): Promise<T> {
-  return audited(context, request, what, async () => {
-    checkGlobal(request);
-    return work();
-  });
-}
-
 /** A route that lists something that all tenants share. */
 export function globalList({
   list,
@@ -55,10 +42,8 @@ export function globalList({
 }: Omit<Route, 'handle'> & { readonly list: () => Promise<readonly unknown[]> }): Route {
   return {
     ...definition,
-    async handle(request) {
-      checkGlobal(request);
-      return { body: { items: await list() } };
-    },
+    isGlobal: true,
+    handle: async () => ({ body: { items: await list() } }),
   };
 }
 

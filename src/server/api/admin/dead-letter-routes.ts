@@ -25,7 +25,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: dead letters', 'operate');
+const { get, post } = routesOf('admin: dead letters', { get: 'read', post: 'operate' });
 
 const nullable = Type.Union([Type.String(), Type.Null()]);
 const letter = Type.Object(

@@ -6,12 +6,11 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { OutboxFilter, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
-import { checkGlobal, isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
+import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
-  auditedGlobal,
   bulkFilter,
   closed,
   globalList,
@@ -27,7 +26,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: outbox', 'operate');
+const { get, post } = routesOf('admin: outbox', { get: 'read', post: 'operate' });
 const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
 
 const optional = Type.Optional(Type.String());
@@ -102,11 +101,12 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         verb === 'pause'
           ? 'Pauses a destination; running delivery attempts complete'
           : 'Resumes a destination',
+      isGlobal: true,
       body: closed({ destination }),
       responses: { 200: returns('The new state', changed) },
       handle: (request) => {
         const target = request.body.destination;
-        return auditedGlobal(context, request, { action: `outbox.${verb}`, target }, async () => {
+        return audited(context, request, { action: `outbox.${verb}`, target }, async () => {
           const isChanged =
             verb === 'pause'
               ? await ledger.pause(target, actorName(request))
@@ -145,10 +145,8 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
           closed(Object.fromEntries(statuses.map((each) => [each, Type.Integer()]))),
         ),
       },
-      async handle(request) {
-        checkGlobal(request);
-        return { body: await ledger.counts() };
-      },
+      isGlobal: true,
+      handle: async () => ({ body: await ledger.counts() }),
     }),
     globalList({
       ...get,
@@ -194,6 +192,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       access: 'admin',
+      isGlobal: true,
       path: '/admin/outbox/purge',
       summary: 'Deletes messages that were sent before a time',
       body: closed({ before: time }),
@@ -203,7 +202,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { before } = request.body;
         const what = { action: 'outbox.purge', target: `sent before ${before}` };
-        const purged = await auditedGlobal(context, request, what, async () => {
+        const purged = await audited(context, request, what, async () => {
           return purge(ledger, timeOf('before', before), request.signal);
         });
         return { body: { purged } };

@@ -8,18 +8,11 @@ import {
   switchProjection,
   type ProjectionStatus,
 } from '../../../projections/switch-projection.ts';
-import { checkGlobal, returns, routesOf } from '../api-context.ts';
+import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
-import {
-  auditedGlobal,
-  closed,
-  globalList,
-  pageOf,
-  text,
-  type AdminContext,
-} from './admin-context.ts';
+import { audited, closed, globalList, pageOf, text, type AdminContext } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: projections', 'admin');
+const { get, post } = routesOf('admin: projections', { get: 'read', post: 'admin' });
 
 const params = closed({ name: text(400, 'For example sub:banking:accounts:v2.') });
 const rebuild = Type.Object(
@@ -84,13 +77,13 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       ...get,
       path: '/admin/projections/{name}',
       summary: 'A version and the progress of its rebuild',
+      isGlobal: true,
       params,
       responses: {
         200: returns('The version', status),
         404: { description: 'The projection was never started on this store' },
       },
       async handle(request) {
-        checkGlobal(request);
         const { name } = request.params;
         await namedVersion(versions, name);
         const all = await projectionStatus(engines);
@@ -103,6 +96,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       summary: 'Rebuilds a version that queries do not use yet, at full speed',
       description:
         'The response confirms the start. The rebuild runs in the process that responds, which must have loaded the module of the projection; the audit log records its outcome. If other processes run the projection, pause its subscription first.',
+      isGlobal: true,
       params,
       responses: {
         202: returns('Rebuild started', rebuild),
@@ -113,7 +107,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
         const { name } = request.params;
         const started = Promise.withResolvers<object | undefined>();
         const what = { action: 'projection.rebuild', target: name };
-        const ended = auditedGlobal(context, request, what, async () => {
+        const ended = audited(context, request, what, async () => {
           const { ended: built } = await rebuilds.start(name);
           started.resolve(rebuilds.get(name));
           await built;
@@ -126,6 +120,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: '/admin/projections/{name}/rebuild/cancel',
       summary: 'Cancels the rebuild in this process; the next one resumes from its checkpoint',
+      isGlobal: true,
       params,
       responses: {
         200: returns(
@@ -136,7 +131,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.rebuild-cancel', target: name };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           return { body: { cancelled: await rebuilds.cancel(name) } };
         });
       },
@@ -145,6 +140,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: '/admin/projections/{name}/switch',
       summary: 'Switches all queries to this version',
+      isGlobal: true,
       params,
       responses: {
         200: returns(
@@ -156,7 +152,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.switch', target: name };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           const version = await namedVersion(versions, name);
           await switchProjection(engines, version);
           const { bc, aggregate, version: active } = version.readModel;
@@ -170,6 +166,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       summary: 'Stops a version that queries do not use and deletes its documents',
       description:
         'The response is sent after the last deletion. An aborted request can be repeated to continue.',
+      isGlobal: true,
       params,
       isLong: true,
       responses: {
@@ -179,7 +176,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'projection.retire', target: name };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           const version = await namedVersion(versions, name);
           const { signal } = request;
           return { body: { removed: await retireProjection(engines, version, { signal }) } };

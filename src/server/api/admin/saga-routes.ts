@@ -17,7 +17,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: sagas', 'operate');
+const { get, post } = routesOf('admin: sagas', { get: 'read', post: 'operate' });
 
 const status = Type.Enum([...sagaStatuses]);
 const optional = Type.Optional(Type.String());

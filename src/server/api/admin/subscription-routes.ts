@@ -11,7 +11,7 @@ import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
-  auditedGlobal,
+  audited,
   closed,
   globalList,
   pageOf,
@@ -19,7 +19,7 @@ import {
   type AdminContext,
 } from './admin-context.ts';
 
-const { get, post } = routesOf('admin: subscriptions', 'operate');
+const { get, post } = routesOf('admin: subscriptions', { get: 'read', post: 'operate' });
 
 const params = closed({ name: text(400) });
 export const subscriptionSchema = closed({
@@ -37,11 +37,41 @@ export const subscriptionSchema = closed({
   }),
   seconds: Type.Number({ description: 'The age of the oldest unprocessed event.' }),
 });
+const shard = closed({
+  shard: Type.Integer(),
+  position: Type.Optional(
+    Type.String({ description: 'All its events up to this position are processed.' }),
+  ),
+  owner: Type.Optional(
+    Type.String({ description: 'The process that runs it; absent: no process.' }),
+  ),
+  leaseMs: Type.Optional(Type.Integer({ description: 'How long the owner keeps it.' })),
+});
+const detail = closed({ subscription: subscriptionSchema, shards: Type.Array(shard) });
 const state = closed({ subscription: Type.String(), paused: Type.Boolean() });
 
 export function subscriptionRoutes(context: AdminContext): readonly Route[] {
   const { subscriptions: admin, engines } = context.platform;
   const storage = storageOf(engines);
+
+  const overviewOf = async (name?: string) => {
+    const named = async () => (await admin.list()).filter((each) => each.subscription === name);
+    const all = await subscriptionOverview(name === undefined ? admin : { list: named }, storage);
+    return Promise.all(
+      all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
+    );
+  };
+
+  const shardsOf = async (name: string) => {
+    const [known, leases] = await Promise.all([
+      storage.checkpoints.get(name),
+      storage.leases.list(name),
+    ]);
+    return (known?.positions ?? []).map((position, at) => {
+      const lease = leases.find(({ shard: each, remainingMs }) => each === at && remainingMs > 0);
+      return { shard: at, position, owner: lease?.owner, leaseMs: lease?.remainingMs };
+    });
+  };
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
@@ -49,12 +79,13 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       path: `/admin/subscriptions/{name}/${verb}`,
       summary:
         verb === 'pause' ? 'Pauses a subscription in all processes' : 'Resumes a subscription',
+      isGlobal: true,
       params,
       responses: { 200: returns('The new state', state) },
       handle: (request) => {
         const { name } = request.params;
         const what = { action: `subscription.${verb}`, target: name };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           await admin[verb](name);
           return { body: { subscription: name, paused: verb === 'pause' } };
         });
@@ -67,11 +98,26 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
       responses: { 200: returns('All subscriptions', pageOf(subscriptionSchema)) },
-      list: async () => {
-        const all = await subscriptionOverview(admin, storage);
-        return Promise.all(
-          all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
-        );
+      list: () => overviewOf(),
+    }),
+    route({
+      ...get,
+      path: '/admin/subscriptions/{name}',
+      summary: 'A subscription with the position and the owner of each shard',
+      isGlobal: true,
+      params,
+      responses: {
+        200: returns('The subscription', detail),
+        404: { description: 'No process has started the subscription on this store' },
+      },
+      async handle({ params: { name } }) {
+        const found = (await overviewOf(name))[0];
+        if (found === undefined) {
+          throw new MillraceError('SUBSCRIPTION_UNKNOWN', `unknown subscription '${name}'`, {
+            details: { name },
+          });
+        }
+        return { body: { subscription: found, shards: await shardsOf(name) } };
       },
     }),
     pauseRoute('pause'),
@@ -79,6 +125,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       access: 'admin',
+      isGlobal: true,
       path: '/admin/subscriptions/{name}/reset',
       summary: 'Moves the checkpoint, to process events again or to skip them',
       params,
@@ -95,7 +142,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { name } = request.params;
         const what = { action: 'subscription.reset', target: `${name} to ${request.body.to}` };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           const to = await parseResetPosition(request.body.to, admin);
           if (to === undefined) throw invalidStart();
           await admin.reset(name, { to, by: actorName(request) });

@@ -7,7 +7,7 @@ import { returns, routesOf } from '../api-context.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
-  auditedGlobal,
+  audited,
   closed,
   globalList,
   pageOf,
@@ -53,6 +53,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: '/admin/tokens',
       summary: 'Creates a token',
+      isGlobal: true,
       description: 'The secret is not stored: only this response contains it.',
       body: closed({
         name: text(tokenLimits.nameCharsMax, "Lower-case letters, digits, '.', '_' and '-'."),
@@ -67,7 +68,7 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { expiresAt, ...fields } = request.body;
         const what = { action: 'token.create', target: fields.name };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           const created = await tokens.create({
             ...fields,
             by: actorName(request),
@@ -83,12 +84,13 @@ export function tokenRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: '/admin/tokens/{token}/revoke',
       summary: 'Revokes a token and closes the connections that use it',
+      isGlobal: true,
       params: closed({ token: text(100, 'The name or id of the token.') }),
       responses: { 200: returns('The token', token) },
       handle: (request) => {
         const { token: nameOrId } = request.params;
         const what = { action: 'token.revoke', target: nameOrId };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           return { body: shown(await tokens.revoke(nameOrId, { by: actorName(request) })) };
         });
       },

@@ -19,14 +19,7 @@ import {
   type ApiRequest,
   type Route,
 } from '../../../platform/modules/route.ts';
-import {
-  audited,
-  auditedGlobal,
-  bulkFilter,
-  closed,
-  text,
-  type AdminContext,
-} from '../admin/admin-context.ts';
+import { audited, bulkFilter, closed, text, type AdminContext } from '../admin/admin-context.ts';
 import { returns, routesOf } from '../api-context.ts';
 import { filterFields, findTask, idParams, queryOf, taskSchema } from './task-context.ts';
 
@@ -91,6 +84,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       ...post,
       path: `/admin/jobs/types/{type}/${verb}`,
       summary,
+      isGlobal: true,
       params: closed({ type: text(64, 'For example email-send.') }),
       responses: {
         200: returns(
@@ -100,16 +94,11 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       },
       handle: (request) => {
         const { type } = request.params;
-        return auditedGlobal(
-          context,
-          request,
-          { action: `task.${verb}`, target: type },
-          async () => {
-            const tasks = await platform.tasks();
-            await tasks[verb](type);
-            return { body: { type, mode: (await tasks.modes())[type] ?? 'open' } };
-          },
-        );
+        return audited(context, request, { action: `task.${verb}`, target: type }, async () => {
+          const tasks = await platform.tasks();
+          await tasks[verb](type);
+          return { body: { type, mode: (await tasks.modes())[type] ?? 'open' } };
+        });
       },
     });
 

@@ -15,7 +15,7 @@ import {
 import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import {
-  auditedGlobal,
+  audited,
   closed,
   globalList,
   pageOf,
@@ -23,7 +23,7 @@ import {
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
-import { checkGlobal, tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
   filterFields,
@@ -297,11 +297,11 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
         'Resumes at the position of the group. Each outcome goes to one reader of the group and is acknowledged when the next one is sent; after a disconnect the last ones are sent again. Delete unused groups, because they keep the streams from being trimmed.',
       tag,
       access: 'admin',
+      isGlobal: true,
       isLong: true,
       query: closed({ group: Type.Optional(groupText) }),
       responses: { 200: { description: 'A stream of outcomes', contentType: 'text/event-stream' } },
       async handle(request) {
-        checkGlobal(request);
         const { group } = request.query;
         const bus = await platform.taskBus();
         const ends = await monitorTasks(bus, { group, signal: request.signal });
@@ -314,6 +314,7 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       summary: 'Deletes a consumer group of job outcomes',
       tag: 'admin: tasks',
       access: 'admin',
+      isGlobal: true,
       params: closed({ group: groupText }),
       responses: {
         200: returns('False: no such group', closed({ deleted: Type.Boolean() })),
@@ -321,7 +322,7 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
       handle: (request) => {
         const { group } = request.params;
         const what = { action: 'task.forget-monitors', target: group };
-        return auditedGlobal(context, request, what, async () => {
+        return audited(context, request, what, async () => {
           return { body: { deleted: await forgetMonitors(await platform.taskBus(), group) } };
         });
       },

@@ -7,10 +7,11 @@ import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import { closed, text, time, timeOf } from '../admin/admin-context.ts';
-import { checkGlobal, returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
 
-const { post } = routesOf('tasks: workers', 'work');
+/** Workers see the jobs of all tenants. */
+const post = { ...routesOf('tasks: workers', 'work').post, isGlobal: true } as const;
 const waitMsMax = 30_000;
 const childrenMax = 1_000;
 
@@ -75,7 +76,6 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         409: { description: 'The fence token is outdated or the job has ended: stop' },
       },
       async handle(request) {
-        checkGlobal(request);
         const { id } = request.params;
         const { fence: own, ...reported } = request.body as { readonly fence: number };
         const result = await work(
@@ -127,7 +127,6 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       },
       async handle(request) {
-        checkGlobal(request);
         const tasks = await platform.tasks();
         const items = await tasks.claim({ waitMs: 0, ...request.body, signal: request.signal });
         // The client has disconnected, so other workers can have the jobs immediately.
@@ -152,7 +151,6 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
         200: returns('One state per token', closed({ items: Type.Array(claimState) })),
       },
       async handle(request) {
-        checkGlobal(request);
         const tasks = await platform.tasks();
         return { body: { items: await tasks.heartbeat(request.body) } };
       },
@@ -164,7 +162,6 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       body: closed({ worker }),
       responses: { 200: returns('Deregistered', closed({ worker: Type.String() })) },
       async handle(request) {
-        checkGlobal(request);
         const tasks = await platform.tasks();
         await tasks.leave(request.body.worker);
         return { body: { worker: request.body.worker } };

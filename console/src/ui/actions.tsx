@@ -1,0 +1,100 @@
+// Buttons that change something. A button exists only if the session may call its route; the server checks it as well.
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { LucideIcon } from 'lucide-react';
+import { useState } from 'react';
+import type { RouteName } from '../lib/api.ts';
+import { allows, useSession } from '../lib/session.ts';
+import { Button } from './parts.tsx';
+import { Modal } from './sheet.tsx';
+
+export interface Action {
+  readonly route: RouteName;
+  readonly label: string;
+  readonly icon: LucideIcon;
+  readonly isMain?: boolean;
+  /** Asks before it acts, with this text. */
+  readonly confirm?: string;
+  /** Returns what happened. */
+  readonly run: () => Promise<string>;
+}
+
+export function Actions({
+  actions,
+  refresh,
+  isInRow = false,
+}: {
+  readonly actions: readonly Action[];
+  /** The first part of the keys of the queries that change. */
+  readonly refresh: readonly string[];
+  /** The row shows what has changed, and must not become taller. */
+  readonly isInRow?: boolean;
+}) {
+  const session = useSession();
+  const client = useQueryClient();
+  const [asked, setAsked] = useState<Action>();
+  const { mutate, isPending, data, error } = useMutation({
+    mutationFn: ({ run }: Action) => run(),
+    onSettled: () => {
+      setAsked(undefined);
+      for (const key of refresh) void client.invalidateQueries({ queryKey: [key] });
+    },
+  });
+  const allowed = actions.filter(({ route }) => allows(session, route));
+  if (allowed.length === 0 && data === undefined && error === null) return null;
+  return (
+    <div className="relative z-10 flex flex-col gap-2">
+      <div className="flex flex-wrap gap-2">
+        {allowed.map((action) => {
+          const { route, label, icon: Icon, isMain = false, confirm } = action;
+          return (
+            <Button
+              key={label}
+              data-route={route}
+              look={isMain ? 'primary' : 'plain'}
+              disabled={isPending}
+              onClick={() => (confirm === undefined ? mutate(action) : setAsked(action))}
+            >
+              <Icon size={14} aria-hidden />
+              {label}
+              {confirm === undefined ? '' : '…'}
+            </Button>
+          );
+        })}
+      </div>
+      {data === undefined ? null : (
+        <p
+          role="status"
+          className={isInRow ? 'sr-only' : 'rounded-md bg-good-wash px-3 py-2 text-xs text-good'}
+        >
+          {data}
+        </p>
+      )}
+      {error === null ? null : (
+        <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
+          {error.message}
+        </p>
+      )}
+      <Modal
+        isOpen={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title={`${asked?.label ?? ''}?`}
+      >
+        <div className="flex flex-col gap-4 p-4">
+          <p className="text-xs text-soft">{asked?.confirm}</p>
+          <div className="flex justify-end gap-2">
+            <Button onClick={() => setAsked(undefined)}>Back</Button>
+            <Button
+              autoFocus
+              look="primary"
+              disabled={isPending}
+              onClick={() => asked !== undefined && mutate(asked)}
+            >
+              {asked?.label}
+            </Button>
+          </div>
+        </div>
+      </Modal>
+    </div>
+  );
+}

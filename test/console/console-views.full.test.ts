@@ -1,0 +1,194 @@
+// The views over subscriptions, jobs, deliveries, the deployment, tokens and the audit, in a real browser.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
+import { until } from '../../src/testing/support/server/api-rig.ts';
+import { launchBrowser, openConsole, type ConsoleRig } from './console-rig.ts';
+
+/** The address of each view with its details open, and a text that it shows when it is filled. */
+async function fill(rig: ConsoleRig): Promise<readonly (readonly [path: string, text: string])[]> {
+  await rig.api.fail('core', 'flow-9');
+  const { failed } = await rig.jobs();
+  const { engines, tokens } = rig.api.platform;
+  const [dead] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+  const { token } = await tokens.create({ name: 'shop', scopes: ['read'], tenant: 'core' });
+  return [
+    ['subscriptions?open=sub:banking:alarm:v1', 'Waiting events'],
+    ['projections?open=sub:banking:accounts:v1', 'banking.account v1'],
+    [`jobs?open=${failed}`, 'no such mailbox'],
+    ['jobs?show=types', 'email-send'],
+    ['jobs?show=workers', 'worker-1'],
+    [`deliveries?open=${dead?.id ?? ''}`, 'Payload'],
+    ['deliveries?show=destinations', 'partner:x'],
+    ['system', 'Use sqlite:<file> for data'],
+    [`tokens?open=${token.id}`, 'shop'],
+    ['audit', 'console.sign-in'],
+  ];
+}
+
+describe('the views of an operator in Chromium', () => {
+  let browser: Browser;
+  before(async () => {
+    browser = await launchBrowser();
+  });
+  after(() => browser.close());
+
+  test('a subscription is paused and resumed, and its dead letter replayed, with the keyboard alone', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core');
+    await using visit = await rig.visit({ scope: 'operate' });
+    const { page } = visit;
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.getByRole('button', { name: 'sub:banking:alarm:v1' }).waitFor();
+    await page.keyboard.press('j');
+    const sheet = page.getByRole('dialog', { name: 'sub:banking:alarm:v1' });
+    await sheet.getByRole('row', { name: /^0 / }).waitFor();
+    await sheet.getByRole('button', { name: 'Pause' }).press('Enter');
+    await sheet.getByText('Paused in all processes').waitFor();
+    await page.getByRole('row', { name: /alarm:v1 paused/ }).waitFor();
+    const { subscriptions } = rig.api.platform;
+    const isPaused = async (): Promise<boolean | undefined> =>
+      (await subscriptions.list()).find((each) => each.subscription === 'sub:banking:alarm:v1')
+        ?.paused;
+    assert.equal(await isPaused(), true);
+    await sheet.getByRole('button', { name: 'Resume' }).press('Enter');
+    await sheet.getByText('It continues after its position').waitFor();
+    assert.equal(await isPaused(), false);
+    rig.api.faults.isFixed = true;
+    await sheet.getByRole('button', { name: 'Replay 1 dead letter' }).press('Enter');
+    await sheet.getByText('Replay of 1 requested').waitFor();
+    await sheet
+      .getByRole('button', { name: 'Replay 1 dead letter' })
+      .waitFor({ state: 'detached' });
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    assert.match(page.url(), /\/console\/subscriptions$/);
+  });
+
+  test('a failed job shows its steps and is retried, and a queued one is cancelled after a question', async () => {
+    await using rig = await openConsole(browser);
+    const { failed, queued } = await rig.jobs();
+    await using visit = await rig.visit({ scope: 'operate' });
+    const { page } = visit;
+    await visit.open('jobs?state=failed');
+    await page.getByRole('button', { name: failed }).click();
+    const sheet = page.getByRole('dialog', { name: 'email-send' });
+    await sheet.getByText('render').first().waitFor();
+    await sheet.getByText('"bytes"').waitFor();
+    await sheet.getByRole('button', { name: 'Retry' }).click();
+    await sheet.getByText('Completed steps do not run again').waitFor();
+    const tasks = await rig.api.platform.tasks();
+    assert.equal((await tasks.get(failed))?.state, 'queued');
+
+    await visit.open(`jobs?open=${queued}`);
+    await page.getByRole('button', { name: 'Cancel the job' }).click();
+    await page.getByText('A waiting job ends at once').waitFor();
+    assert.equal((await tasks.get(queued))?.state, 'queued');
+    await page
+      .getByRole('dialog', { name: 'Cancel the job?' })
+      .getByRole('button', { name: 'Cancel the job' })
+      .click();
+    await page.getByText('Cancellation requested').waitFor();
+    assert.equal((await tasks.get(queued))?.state, 'cancelled');
+  });
+
+  test('new jobs are announced and never move the rows', async () => {
+    await using rig = await openConsole(browser);
+    const { queued } = await rig.jobs();
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('jobs?type=report-gen');
+    await page.getByRole('button', { name: queued }).waitFor();
+    const tasks = await rig.api.platform.tasks();
+    const { id } = await tasks.enqueue({ type: 'report-gen', payload: {} });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: id }).count(), 0);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('button', { name: id }).waitFor();
+  });
+
+  test('a dead message is replayed after its destination was paused and resumed', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core', 'flow-9');
+    await using visit = await rig.visit({ scope: 'operate' });
+    const { page } = visit;
+    await visit.open('deliveries?show=destinations');
+    const row = page.getByRole('row', { name: /partner:x/ });
+    await row.getByRole('button', { name: 'Pause' }).click();
+    await row.getByText('paused', { exact: true }).waitFor();
+    const { outbox } = rig.api.platform.engines;
+    assert.deepEqual(
+      (await outbox?.paused())?.map(({ integrationType }) => integrationType),
+      ['partner:x'],
+    );
+    await row.getByRole('button', { name: 'Resume' }).click();
+    await row.getByText('active', { exact: true }).waitFor();
+    rig.api.faults.isFixed = true;
+    await page.getByRole('button', { name: 'Messages' }).click();
+    await page.getByRole('button', { name: /^dead/ }).click();
+    await page.getByRole('button', { name: /partner:x/ }).click();
+    const sheet = page.getByRole('dialog', { name: 'partner:x' });
+    await sheet.getByRole('button', { name: 'Replay' }).click();
+    await sheet.getByText('Its idempotency key stays the same').waitFor();
+    await until(async () => (await outbox?.counts())?.SENT === 3);
+  });
+
+  test('a token is revoked after a question, and the audit names who did it', async () => {
+    await using rig = await openConsole(browser);
+    const { token } = await rig.api.platform.tokens.create({ name: 'shop', scopes: ['read'] });
+    await using visit = await rig.visit({ name: 'ada' });
+    const { page } = visit;
+    await visit.open(`tokens?open=${token.id}`);
+    await page.getByRole('button', { name: 'Revoke shop' }).click();
+    await page
+      .getByRole('dialog', { name: 'Revoke shop?' })
+      .getByRole('button', { name: 'Revoke shop' })
+      .click();
+    await page.getByRole('row', { name: /shop revoked/ }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('l');
+    await page.getByRole('row', { name: /token\.revoke .* done ada/ }).waitFor();
+  });
+
+  test('an id of nothing, and a page without rows, say what was looked for', async () => {
+    await using rig = await openConsole(browser);
+    await using visit = await rig.visit();
+    const { page } = visit;
+    for (const [path, text, errors] of [
+      ['subscriptions?open=sub:no:such:v1', "unknown subscription 'sub:no:such:v1'", 1],
+      ['subscriptions?state=lost', 'Nothing matches the filter', 0],
+      ['jobs', 'No jobs yet', 0],
+      [
+        'jobs?open=email-send.0199aaaa-0000-7000-8000-000000000000',
+        'Jobs are deleted when the retention',
+        1,
+      ],
+      ['jobs?type=no-such-type', 'Nothing matches the filter', 0],
+      ['deliveries', 'No messages', 0],
+      ['deliveries?open=0199aaaa-0000-7000-8000-000000000000', 'Sent messages are deleted', 1],
+      ['tokens?open=nothing', 'No token has the id', 0],
+      ['audit?actor=unknown', 'Nothing matches the filter', 0],
+    ] as const) {
+      await visit.open(path);
+      await page.getByText(text).first().waitFor();
+      assert.equal(visit.errors.splice(0).length, errors, path);
+    }
+  });
+
+  test('every view fits a screen of 360 pixels, and leaves nothing serious for axe', async () => {
+    await using rig = await openConsole(browser);
+    const views = await fill(rig);
+    for (const theme of ['light', 'dark'] as const) {
+      await using visit = await rig.visit({ theme, width: 360, height: 740, bypassCsp: true });
+      for (const [path, text] of views) {
+        await visit.open(path);
+        await visit.page.getByText(text).first().waitFor();
+        const width = await visit.page.evaluate('document.documentElement.scrollWidth');
+        assert.equal(width, 360, path);
+        assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
+      }
+    }
+  });
+});
