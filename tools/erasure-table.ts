@@ -206,8 +206,8 @@ export const erasureTables = {
     { names: ['dev.token', 'setup.lock'], how: 'none' },
     {
       names: ['attachments/…'],
-      how: 'expires',
-      note: 'files of topics, which belong to no person because clients of ntfy cannot name one: deleted 3 hours after the upload, unless `notify.limits.attachmentExpiryMs` says otherwise',
+      how: 'encrypted',
+      note: 'files that a user or a token uploaded to a topic (`notify:user:<name>`); files of visitors without credentials belong to no person. All files are deleted 3 hours after the upload, unless `notify.limits.attachmentExpiryMs` says otherwise',
     },
     {
       names: ['archive/…'],

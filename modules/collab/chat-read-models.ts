@@ -21,13 +21,44 @@ import type {
 } from './chat-events.ts';
 import type { ChatDocument } from './documents.ts';
 import { filteredPage, pageLimits, type PageRequest } from './pages.ts';
-import { withoutText } from './personal-text.ts';
+import { applyErased } from './personal-text.ts';
 import { update, type Projected } from './projected.ts';
 
 /** The group of the private chats of a user in a workspace. */
 export function inWorkspace(workspaceId: string, userId: string): string {
   return `${workspaceId}.${userId}`;
 }
+
+const chatChanges = {
+  'chat.created.v1': (
+    _before: ChatDocument | null,
+    { payload, aggregate }: Projected<typeof chatCreated>,
+  ): ChatDocument => {
+    const { timestamp, ...chat } = payload;
+    return { ...chat, chatId: aggregate.id, createdAt: timestamp, participants: [] };
+  },
+  'chat.participant-joined.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+    (chat, { payload, occurredAt }) => ({
+      ...chat,
+      participants: [
+        ...chat.participants.filter(({ userId }) => userId !== payload.userId),
+        { ...payload, joinedAt: occurredAt },
+      ],
+    }),
+  ),
+  'chat.participant-left.v1': update<ChatDocument, Projected<typeof participantJoined>>(
+    (chat, { payload }) => ({
+      ...chat,
+      participants: chat.participants.filter(({ userId }) => userId !== payload.userId),
+    }),
+  ),
+  'chat.type-changed.v1': update<ChatDocument, Projected<typeof chatTypeChanged>>(
+    (chat, { payload }) => ({ ...chat, ...payload }),
+  ),
+  'chat.title-changed.v1': update<ChatDocument, Projected<typeof chatTitleChanged>>(
+    (chat, { payload }) => ({ ...chat, ...payload }),
+  ),
+};
 
 export const chatProjection = projection({
   name: 'sub:collab:chat-projection:v1',
@@ -50,34 +81,8 @@ export const chatProjection = projection({
             ),
     },
   }),
-  on: {
-    'chat.created.v1': (_before, { payload, aggregate }: Projected<typeof chatCreated>) => {
-      const { timestamp, ...chat } = payload;
-      return { ...chat, chatId: aggregate.id, createdAt: timestamp, participants: [] };
-    },
-    'chat.participant-joined.v1': update<ChatDocument, Projected<typeof participantJoined>>(
-      (chat, { payload, occurredAt }) => ({
-        ...chat,
-        participants: [
-          ...chat.participants.filter(({ userId }) => userId !== payload.userId),
-          { ...payload, joinedAt: occurredAt },
-        ],
-      }),
-    ),
-    'chat.participant-left.v1': update<ChatDocument, Projected<typeof participantJoined>>(
-      (chat, { payload }) => ({
-        ...chat,
-        participants: chat.participants.filter(({ userId }) => userId !== payload.userId),
-      }),
-    ),
-    'chat.type-changed.v1': update<ChatDocument, Projected<typeof chatTypeChanged>>(
-      (chat, { payload }) => ({ ...chat, ...payload }),
-    ),
-    'chat.title-changed.v1': update<ChatDocument, Projected<typeof chatTitleChanged>>(
-      (chat, { payload }) => ({ ...chat, ...payload }),
-    ),
-  },
-  onForgotten: update((chat, event) => ({ ...chat, ...withoutText(event) })),
+  on: chatChanges,
+  onForgotten: applyErased<ChatDocument>(chatChanges),
 });
 
 export interface MessageDocument {

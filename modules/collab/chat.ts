@@ -1,8 +1,9 @@
 // The chat aggregate: participants and messages. The state contains the authors of recent
-// messages, because an author may still edit a recent message, but no message text. Texts are encrypted with the key of
-// their author.
+// messages, because an author may still edit a recent message, but no text. Messages and titles are encrypted with the
+// key of their author.
 
-import { defineAggregate, CommandRejected } from 'millrace/aggregates';
+import { defineAggregate, CommandRejected, type EvolveMap } from 'millrace/aggregates';
+import type { EventOf } from 'millrace/contracts';
 import {
   changeChatTitle,
   changeChatType,
@@ -26,7 +27,7 @@ import {
   tagsParsed,
 } from './chat-events.ts';
 import { subjectHeader } from 'millrace/store';
-import { erasedText, withoutText, writtenBy } from './personal-text.ts';
+import { erasedText, evolveErased, withoutText, writtenBy } from './personal-text.ts';
 import { userSubject } from './user.ts';
 import { botId, collabLimits, own, type ChatType, type Role } from './fields.ts';
 
@@ -46,7 +47,7 @@ export interface ChatState {
   /** Undefined: the chat does not exist. */
   readonly workspaceId: string | undefined;
   readonly type: ChatType;
-  /** Undefined: the text of a user, which snapshots must not contain. */
+  /** Undefined: the text of a user, which snapshots must not contain. Events of earlier versions have plain titles. */
   readonly title: string | undefined;
   readonly isPublic: boolean;
   readonly participants: Readonly<Record<string, Participant>>;
@@ -66,21 +67,58 @@ const none: ChatState = {
   recent: [],
 };
 
+const events = [
+  chatCreated,
+  participantJoined,
+  participantLeft,
+  messagePosted,
+  tagsParsed,
+  messageEdited,
+  messageDeleted,
+  chatTypeChanged,
+  chatTitleChanged,
+] as const;
+
+const evolve: EvolveMap<ChatState, EventOf<(typeof events)[number]>> = {
+  'chat.created.v1': (state, { workspaceId, type, title, isPublic }, event) => ({
+    ...state,
+    workspaceId,
+    type,
+    title: plainTitle(title, event),
+    isPublic,
+  }),
+  'chat.participant-joined.v1': (state, { userId, role }, { occurredAt }) => {
+    const sinceMs = own(state.participants, userId)?.sinceMs ?? Date.parse(occurredAt);
+    return { ...state, participants: { ...state.participants, [userId]: { role, sinceMs } } };
+  },
+  'chat.participant-left.v1': (state, { userId }) => {
+    const { [userId]: _gone, ...participants } = state.participants;
+    return { ...state, participants };
+  },
+  'chat.message-posted.v1': (state, { messageId, authorId, timestamp }) =>
+    authorId === botId ? state : { ...state, recent: push(state, messageId, authorId, timestamp) },
+  'chat.tags-parsed.v1': (state) => state,
+  'chat.message-edited.v1': (state) => state,
+  'chat.message-deleted.v1': (state, { messageId }) => ({
+    ...state,
+    recent: state.recent.filter((each) => each.messageId !== messageId),
+  }),
+  'chat.type-changed.v1': (state, { type, title }, event) => ({
+    ...state,
+    type,
+    title: plainTitle(title, event),
+  }),
+  'chat.title-changed.v1': (state, { title }, event) => ({
+    ...state,
+    title: plainTitle(title, event),
+  }),
+};
+
 export const chat = defineAggregate({
   bc: 'collab',
   name: 'chat',
   version: 1,
-  events: [
-    chatCreated,
-    participantJoined,
-    participantLeft,
-    messagePosted,
-    tagsParsed,
-    messageEdited,
-    messageDeleted,
-    chatTypeChanged,
-    chatTitleChanged,
-  ],
+  events,
   commands: [
     createChat,
     joinChat,
@@ -97,54 +135,16 @@ export const chat = defineAggregate({
   initial: none,
   // Version 2 added `sinceMs` of participants.
   snapshot: { codeVersion: 2, holdsPersonalData: false },
-  forgotten(state, event) {
-    const changed = withoutText(event);
-    return changed === undefined ? state : { ...state, ...changed, title: undefined };
-  },
-  evolve: {
-    'chat.created.v1': (state, { workspaceId, type, title, isPublic }) => ({
-      ...state,
-      workspaceId,
-      type,
-      title,
-      isPublic,
-    }),
-    'chat.participant-joined.v1': (state, { userId, role }, { occurredAt }) => {
-      const sinceMs = own(state.participants, userId)?.sinceMs ?? Date.parse(occurredAt);
-      return { ...state, participants: { ...state.participants, [userId]: { role, sinceMs } } };
-    },
-    'chat.participant-left.v1': (state, { userId }) => {
-      const { [userId]: _gone, ...participants } = state.participants;
-      return { ...state, participants };
-    },
-    'chat.message-posted.v1': (state, { messageId, authorId, timestamp }) =>
-      authorId === botId
-        ? state
-        : { ...state, recent: push(state, messageId, authorId, timestamp) },
-    'chat.tags-parsed.v1': (state) => state,
-    'chat.message-edited.v1': (state) => state,
-    'chat.message-deleted.v1': (state, { messageId }) => ({
-      ...state,
-      recent: state.recent.filter((each) => each.messageId !== messageId),
-    }),
-    'chat.type-changed.v1': (state, { type, title }, event) => ({
-      ...state,
-      type,
-      title: withoutText(event) === undefined ? title : undefined,
-    }),
-    'chat.title-changed.v1': (state, { title }, event) => ({
-      ...state,
-      title: withoutText(event) === undefined ? title : undefined,
-    }),
-  },
+  evolve,
+  forgotten: (state, event) => evolveErased(evolve, state, event),
   decide: {
-    'chat.create': ({ participants, ...subject }, state, { id, nowMs }) => {
+    'chat.create': ({ participants, ...subject }, state, { tenant, id, nowMs }) => {
       if (state.workspaceId !== undefined)
         throw new CommandRejected('chat-exists', `Chat ${id} already exists.`);
       const { createdBy } = subject;
       const others = new Set(participants.filter((each) => each !== createdBy && each !== botId));
       return [
-        chatCreated({ ...subject, timestamp: at(nowMs) }),
+        titledBy(tenant, createdBy, chatCreated({ ...subject, timestamp: at(nowMs) })),
         participantJoined({ userId: createdBy, role: 'admin' }),
         ...[...others].map((userId) => participantJoined({ userId, role: 'member' })),
       ];
@@ -219,7 +219,9 @@ export const chat = defineAggregate({
     },
     'chat.change-type': ({ by, ...subject }, state, { tenant, id }) => {
       assertKnown(state, id);
-      const isSame = state.type === subject.type && state.title === subject.title;
+      // A task whose title differs changes it with `chat.change-title`.
+      const { title = subject.title } = state;
+      const isSame = state.type === subject.type && title === subject.title;
       return isSame ? [] : titledBy(tenant, by, chatTypeChanged(subject));
     },
     'chat.change-title': ({ title, by }, state, { tenant, id }) => {
@@ -248,6 +250,11 @@ function titledBy<Event extends { readonly payload: { readonly title: string } }
   return writtenBy<{ readonly payload: { readonly title: string } }>({ tenant, userId }, event, {
     title: erasedText,
   }) as Event;
+}
+
+/** Undefined if the event has the text of a user. */
+function plainTitle(title: string, event: Parameters<typeof withoutText>[0]): string | undefined {
+  return withoutText(event) === undefined ? title : undefined;
 }
 
 function push(

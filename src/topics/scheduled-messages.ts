@@ -6,8 +6,9 @@
 
 import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { TopicBus, TopicBusDelivery } from './topic-bus.ts';
-import type { TopicLog } from './topic-log.ts';
+import { headersAbout, type TopicLog } from './topic-log.ts';
 import type { TopicMessage } from './topic-message.ts';
 
 type ScheduleRecord =
@@ -17,7 +18,7 @@ type ScheduleRecord =
 
 export interface ScheduledMessages extends AsyncDisposable {
   /** Replaces what is scheduled under the same sequence id, and returns the replaced messages. */
-  schedule(message: TopicMessage): Promise<readonly TopicMessage[]>;
+  schedule(message: TopicMessage, subject?: string): Promise<readonly TopicMessage[]>;
   /** Returns the messages that will not be delivered. */
   cancel(topic: string, sequenceId: string): Promise<readonly TopicMessage[]>;
   /** Messages that are not delivered yet, by delivery time. */
@@ -76,7 +77,7 @@ export async function openScheduledMessages(
     }
     const wanted = await notCancelled(message.topic);
     if (!wanted.has(message.id) || (await log.has(message, message.time))) return;
-    await log.append(message);
+    await log.append(message, delivery.headers[subjectHeader]);
     onDelivered(message);
   }
 
@@ -87,10 +88,12 @@ export async function openScheduledMessages(
   );
 
   return {
-    async schedule(message) {
+    async schedule(message, about) {
       const before = message.sequence_id === undefined ? [] : await upcoming(message.topic);
       const record: ScheduleRecord = { kind: 'schedule', message };
-      await bus.publish({ subject: `${prefix}.${message.topic}`, id: message.id, payload: record });
+      const subject = `${prefix}.${message.topic}`;
+      const headers = headersAbout(about);
+      await bus.publish({ subject, id: message.id, headers, payload: record });
       return before.filter((each) => sequenceOf(each) === message.sequence_id);
     },
     async cancel(topic, sequenceId) {

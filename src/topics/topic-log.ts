@@ -2,6 +2,7 @@
 
 import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { subjectHeader } from '../store/erasure.ts';
 import type { Since } from './read-params.ts';
 import {
   comparePositions,
@@ -26,7 +27,8 @@ export interface KeptMessages {
 }
 
 export interface TopicLog {
-  append(message: TopicMessage): Promise<void>;
+  /** A message with a subject is encrypted with the key of the subject. */
+  append(message: TopicMessage, subject?: string): Promise<void>;
   read(topics: readonly string[], since: Since): Promise<KeptMessages>;
   /** Whether the message was stored at this time (Unix seconds) or later. */
   has(message: TopicMessage, sinceSeconds: number): Promise<boolean>;
@@ -98,10 +100,11 @@ export function createTopicLog(
   }
 
   return {
-    async append(message) {
+    async append(message, about) {
       const { id, topic } = message;
       const subject = subjects.notify.topic(topic);
-      await bus.publish({ subject, id, payload: message, durability });
+      const headers = headersAbout(about);
+      await bus.publish({ subject, id, headers, payload: message, durability });
     },
     async read(topics, since) {
       if (since.kind === 'none') return { messages: [] };
@@ -122,6 +125,12 @@ export function createTopicLog(
       return false;
     },
   };
+}
+
+export function headersAbout(
+  subject: string | undefined,
+): Readonly<Record<string, string>> | undefined {
+  return subject === undefined ? undefined : { [subjectHeader]: subject };
 }
 
 /** A message without an expiry is for readers that were connected when it was published. */

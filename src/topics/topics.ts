@@ -71,6 +71,8 @@ export interface PublishRequest {
   readonly body: TopicBody;
   /** The visitor whose limits apply. */
   readonly visitor: string;
+  /** The name of the authenticated user: a file belongs to the data subject `notify:user:<name>`. */
+  readonly user?: string | undefined;
   /** True: neither requests nor messages count against limits. */
   readonly isExempt: boolean;
 }
@@ -179,12 +181,19 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
     if ((body.contentLength ?? 0) > bytesMax) throw ntfyError('attachmentTooLarge');
     const { type, extension } = detectContentType(body.head, params.filename);
     const name = params.filename === '' ? `attachment${extension}` : attachedName(params);
-    const facts = { name, type, owner: visitor, expiresAtMs };
+    const facts = { name, type, owner: visitor, expiresAtMs, subject: subjectOf(request) };
     const size = await attachments.write(id, counted(body.all(), visitor), { facts, bytesMax });
     if (size === undefined) throw ntfyError('attachmentTooLarge');
     const url = `${baseUrl}/file/${id}${extension}`;
     const expires = Math.floor(expiresAtMs / 1_000);
     return { name, type, ...(size === 0 ? {} : { size }), expires, url };
+  }
+
+  /** The person to whom a file and its message belong. */
+  function subjectOf({ user }: PublishRequest): string | undefined {
+    return user === undefined || attachments?.isPersonal !== true
+      ? undefined
+      : `notify:user:${user}`;
   }
 
   async function* counted(
@@ -252,11 +261,14 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
       admit(request);
       if (params.email !== '') visitors.email(visitor);
       const message = await messageOf(request);
+      // A file elsewhere does not expire.
+      const hasFile = message.attachment?.expires !== undefined;
+      const subject = hasFile ? subjectOf(request) : undefined;
       if (params.deliverAt !== undefined) {
-        const replaced = await scheduled.schedule(message);
+        const replaced = await scheduled.schedule(message, subject);
         await attachments?.remove(replaced.map(({ id }) => id));
       } else {
-        await log.append(message);
+        await log.append(message, subject);
         const { sequenceId } = params;
         if (params.isCached && sequenceId !== undefined) await cancelScheduled(topic, sequenceId);
         if (!params.isUnifiedPush) options.forward?.(message);

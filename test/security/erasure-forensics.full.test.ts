@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { collab } from '../../modules/collab/index.ts';
 import { createChat, includeInChat, postMessage } from '../../modules/collab/chat-events.ts';
+import { chat as chatAggregate } from '../../modules/collab/chat.ts';
 import { chatProjection, messageProjection } from '../../modules/collab/chat-read-models.ts';
 import { taskProjection } from '../../modules/collab/tasks/task-read-models.ts';
 import { task as chatTask } from '../../modules/collab/tasks/task.ts';
@@ -121,6 +122,8 @@ async function writeChat(platform: Platform): Promise<void> {
   await send('w-1', createWorkspace({ name: 'Mill', ...by, username: 'user-1' }));
   const chat = { type: 'task', title: 'Plan', workspaceId: 'w-1', isPublic: true } as const;
   await send('chat-1', createChat({ ...chat, ...by, participants: [] }));
+  const titled = { ...chat, type: 'bug', title: `Call ${marker}` } as const;
+  await send('chat-2', createChat({ ...titled, ...by, participants: ['user-2'] }));
   await send(
     'w-1',
     addMember({ userId: 'user-2', username: 'user-2', role: 'member', by: 'user-1' }),
@@ -134,7 +137,8 @@ async function writeChat(platform: Platform): Promise<void> {
   });
   await eventually(async () => {
     const created = await documentOf(platform, chatProjection, 'chat-1');
-    return created?.title === `Visit ${marker}`;
+    const other = await documentOf(platform, taskProjection, 'chat-2');
+    return created?.title === `Visit ${marker}` && other?.title === titled.title;
   });
   // The message, its tags, the title of the task and of the chat, the reply of the bot, the notification of the other user.
   await eventually(async () => {
@@ -179,7 +183,7 @@ async function writeCopies(platform: Platform, folder: string): Promise<string> 
   return id;
 }
 
-/** Files of topics are not linked to a person: they are deleted when they expire. */
+/** The file of a visitor without credentials is not linked to a person: it is deleted when it expires. */
 async function writeAttachment(folder: string): Promise<() => Promise<number>> {
   const clock = fakeClock();
   const attachments = fileAttachments(join(folder, 'attachments'), clock);
@@ -240,6 +244,16 @@ test('after forget, no file contains the data or the key of the person', async (
       assert.deepEqual([chat?.title, board?.title, board?.type], ['(erased)', '(erased)', 'task']);
       const { state } = await platform.load(chatTask, { tenant: 'core', id: 'chat-1' });
       assert.deepEqual([state.title, state.type], ['(erased)', 'task']);
+      // Everything but the title stays of a chat whose creator was forgotten.
+      const other = await documentOf(platform, chatProjection, 'chat-2');
+      const users = other?.participants.map(({ userId }) => userId);
+      assert.deepEqual(
+        [other?.title, other?.type, users],
+        ['(erased)', 'bug', ['user-1', 'user-2']],
+      );
+      assert.equal((await documentOf(platform, taskProjection, 'chat-2'))?.title, '(erased)');
+      const room = await platform.load(chatAggregate, { tenant: 'core', id: 'chat-2' });
+      assert.deepEqual([room.state.workspaceId, room.state.title], ['w-1', undefined]);
       const bus = await platform.engines.bus();
       assert.deepEqual(await Array.fromAsync(bus.read('crm.contacts.added')), []);
       assert.deepEqual(await bus.deadLetters('mails'), []);

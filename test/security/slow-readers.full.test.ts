@@ -2,14 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { defineModule } from '../../src/platform/index.ts';
 import { projection, readModel, type ProjectedEvent } from '../../src/projections/index.ts';
 import type { RecordedEvent } from '../../src/store/recorded-event.ts';
 import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
 import { eventually } from '../../src/testing/assertions.ts';
+import { httpLimits } from '../../src/server/http/http-server.ts';
+import { wsLimits } from '../../src/server/http/ws-connection.ts';
 import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
 
 const tenant = 'core';
@@ -108,60 +112,93 @@ test('a list of large documents ends early, and its cursor continues without a g
   assert.deepEqual([sizes, ids.size], [[16, 16, 8], 40]);
 });
 
-test('server-sent events: no page is loaded for a client that does not read, and it is disconnected', async () => {
+/** Returns the server's side of a response once it has data that the client does not read. */
+async function whenUnread(t: TestContext, request: () => Socket) {
+  const responses: ServerResponse[] = [];
+  const add = (message: unknown): void => {
+    responses.push((message as { readonly response: ServerResponse }).response);
+  };
+  subscribe('http.server.request.start', add);
+  t.after(() => unsubscribe('http.server.request.start', add));
+  const client = request();
+  // Later requests of a connection have no socket while an earlier response is not read.
+  const unread = (): Socket | undefined =>
+    responses.map(({ socket }) => socket).find((socket) => (socket?.writableLength ?? 0) > 0) ??
+    undefined;
+  await eventually('a response is not read', () => unread() !== undefined);
+  return { client, server: unread() ?? assert.fail('the client disconnected') };
+}
+
+test('server-sent events: no page is loaded for a client that does not read, and it is disconnected', async (t) => {
   const { observer, warnings } = recordWarnings();
-  await using api = await openApi({ limits: { unreadMsMax: 300 }, observer });
+  await using api = await openApi({ observer });
   await appendLarge(api, 40, 500_000);
   const token = await api.token('read', tenant);
-  const socket = requestUnread(api, '/api/v1/events/subscribe', token);
-  await eventually('the client is disconnected', () => warnings.length > 0);
+  const { client, server } = await whenUnread(t, () =>
+    requestUnread(api, '/api/v1/events/subscribe', token),
+  );
+  assert.equal(server.timeout, httpLimits.unreadMsMax);
+  server.emit('timeout');
+  assert.deepEqual(warnings, ['slow client disconnected']);
   let received = 0;
   let text = '';
-  socket.on('data', (part: Buffer) => {
+  client.on('data', (part: Buffer) => {
     received += part.length;
     text = (text + part.toString('latin1')).slice(-1_000);
   });
-  socket.resume();
-  await once(socket, 'close');
-  assert.deepEqual(warnings, ['slow client disconnected']);
+  client.resume();
+  await once(client, 'close');
   assert.ok(received < 20 * 500_000, `the server wrote ${received} bytes`);
   assert.match(text, /event: closed\ndata: \{"code":"CLIENT_TOO_SLOW"\}/);
 });
 
-test('a client that does not read a page is disconnected', async () => {
+test('a client that does not read a page is disconnected', async (t) => {
   const { observer, warnings } = recordWarnings();
-  await using api = await openApi({ limits: { unreadMsMax: 100 }, observer });
+  await using api = await openApi({ observer });
   const stream = await appendLarge(api, 3, 500_000);
   const token = await api.token('read', tenant);
-  const socket = requestUnread(api, `/api/v1/streams/${stream}/events`, token);
-  // More than the buffers of both sockets hold.
-  for (let count = 0; count < 15; count += 1) {
-    socket.write(
-      `GET /api/v1/streams/${stream}/events HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`,
-    );
-  }
-  await eventually('the client is disconnected', () => warnings.length > 0);
-  socket.resume();
-  await once(socket, 'close');
-  assert.deepEqual([...new Set(warnings)], ['slow client disconnected']);
+  const path = `/api/v1/streams/${stream}/events`;
+  const { client, server } = await whenUnread(t, () => {
+    const socket = requestUnread(api, path, token);
+    // More than the buffers of both sockets hold.
+    for (let count = 0; count < 15; count += 1) {
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`,
+      );
+    }
+    return socket;
+  });
+  assert.equal(server.timeout, httpLimits.unreadMsMax);
+  server.emit('timeout');
+  assert.deepEqual(warnings, ['slow client disconnected']);
+  assert.equal(server.destroyed, true);
+  client.destroy();
 });
 
-test('a WebSocket that does not read gets one page, and is closed with 4408', async () => {
-  await using api = await openApi({ wsLimits: { heartbeatMs: 200 } });
+test('a WebSocket that does not read gets one page, and is closed with 4408', async (t) => {
+  await using api = await openApi();
   await appendLarge(api, 40, 500_000);
   const token = await api.token('read', tenant);
+  t.mock.timers.enable({ apis: ['setInterval'] });
   const socket = new WebSocket(`${api.server.url.replace('http', 'ws')}/ws`, {
     headers: { authorization: `Bearer ${token}` },
   });
   await once(socket, 'open');
   let events = 0;
-  socket.on('message', (data: Buffer) => (events += data.length > 100_000 ? 1 : 0));
+  const outcome = Promise.withResolvers<number | string>();
+  socket.on('close', (code) => outcome.resolve(code));
+  socket.on('message', (data: Buffer) => {
+    if (data.length > 100_000) events += 1;
+    else if (data.includes('duplicate subscription')) outcome.resolve('still served');
+  });
   socket.send(JSON.stringify({ type: 'subscribe', id: 's' }));
+  await once(socket, 'message');
   socket.pause();
-  await eventually('the connection is closing', () => api.server.connections === 0);
-  const closed = once(socket, 'close');
+  t.mock.timers.tick(2 * wsLimits.heartbeatMs);
+  // Without the close, this message would get a reply.
+  socket.send(JSON.stringify({ type: 'subscribe', id: 's' }));
   socket.resume();
-  await closed;
+  assert.equal(await outcome.promise, 4408);
   assert.ok(events < 20, `${events} events were sent`);
 });
 

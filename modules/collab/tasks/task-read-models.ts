@@ -7,13 +7,12 @@ import {
   type DocumentQueries,
   type Found,
   type Page,
-  type ProjectedEvent,
 } from 'millrace/projections';
 import { inWorkspace, wordsOf } from '../chat-read-models.ts';
 import type { ChatDocument, TaskDocument } from '../documents.ts';
 import type { TaskType } from '../fields.ts';
 import { filteredPage, pageLimits, type PageRequest } from '../pages.ts';
-import { withoutText } from '../personal-text.ts';
+import { applyErased } from '../personal-text.ts';
 import { update, type Projected } from '../projected.ts';
 import { dueEndMs, dueMs } from './due-date.ts';
 import {
@@ -117,16 +116,7 @@ export const taskProjection = projection({
     },
   }),
   on: taskChanges,
-  onForgotten(before, event) {
-    const payload = withoutText(event);
-    if (payload === undefined) return before;
-    // The compiler cannot relate each payload to its handler through the table.
-    const apply = taskChanges[event.type as keyof typeof taskChanges] as (
-      task: TaskDocument | null,
-      change: ProjectedEvent,
-    ) => TaskDocument | null;
-    return apply(before, { ...event, payload });
-  },
+  onForgotten: applyErased<TaskDocument>(taskChanges),
 });
 
 interface TaskFilters {

@@ -3,7 +3,7 @@
 import { defineAggregate, CommandRejected, type EvolveMap } from 'millrace/aggregates';
 import type { EventOf } from 'millrace/contracts';
 import { collabLimits, own, type TagCommand } from '../fields.ts';
-import { erasedText, withoutText, writtenBy } from '../personal-text.ts';
+import { erasedText, evolveBy, evolveErased, writtenBy } from '../personal-text.ts';
 import { judgeTag, type Judge, type TaskChange, type TaskState } from './judge-tags.ts';
 import {
   applyTags,
@@ -98,16 +98,14 @@ export const task = defineAggregate({
   // Version 2 added the times of watchers and of the assignee.
   snapshot: { codeVersion: 2 },
   evolve,
-  forgotten(state, event) {
-    const payload = withoutText(event);
-    return payload === undefined ? state : evolveAny(state, { type: event.type, payload });
-  },
+  forgotten: (state, event) => evolveErased(evolve, state, event),
   decide: {
-    'task.create': ({ workspaceId, ...subject }, { type }, { id, nowMs }) => {
+    'task.create': ({ workspaceId, ...subject }, { type }, { tenant, id, nowMs }) => {
       if (type !== undefined) return [];
       const [status] = taskStatuses[subject.type];
       const taskIds = { taskId: id, chatId: id, workspaceId };
-      return taskCreated({ ...taskIds, ...subject, status, timestamp: at(nowMs) });
+      const created = taskCreated({ ...taskIds, ...subject, status, timestamp: at(nowMs) });
+      return writtenBy({ tenant, userId: subject.createdBy }, created, { title: erasedText });
     },
     'task.apply-tags': ({ messageId, tags, leftOut, users, ...judge }, state, context) => {
       const { tenant, id, nowMs } = context;
@@ -140,19 +138,7 @@ export const task = defineAggregate({
   },
 });
 
-function evolveAny(
-  state: TaskState,
-  { type, payload }: { readonly type: string; readonly payload: unknown },
-): TaskState {
-  // The compiler cannot relate each payload to its handler through the table.
-  const apply = evolve[type as keyof typeof evolve] as (
-    from: TaskState,
-    payload: unknown,
-  ) => TaskState;
-  return apply(state, payload);
-}
-
-/** A title comes from the text of a message, and is encrypted like it. */
+/** The title of a tag comes from the text of a message, and is encrypted like it. */
 function sealTitle(author: Parameters<typeof writtenBy>[0], change: TaskChange): TaskChange {
   if (change.type === titleChanged.type) {
     return writtenBy(author, change, { newTitle: erasedText });
@@ -177,7 +163,7 @@ function judgeAll(
     if (line !== undefined) lines.push(line);
     if (change === undefined) continue;
     changes.push(change);
-    state = evolveAny(state, change);
+    state = evolveBy(evolve, state, change);
   }
   return { changes, lines };
 }

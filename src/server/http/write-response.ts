@@ -1,5 +1,5 @@
-// Writes the response of a route: JSON at once, a stream at the pace of the client. A client that does not read is
-// disconnected.
+// Writes the response of a route: a short JSON text at once, all else at the pace of the client. A client that does not
+// read is disconnected.
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -11,6 +11,8 @@ export const clientTooSlow = new MillraceError('CLIENT_TOO_SLOW', 'the client re
 /** A client that continues to read within this time gets the reason. */
 const closeMsMax = 1_000;
 const eventStream = 'text/event-stream';
+/** A longer JSON text is written in parts of this length. */
+export const partChars = 32_768;
 
 export async function writeResponse(
   response: ServerResponse,
@@ -38,13 +40,35 @@ export async function writeResponse(
     response.writeHead(reply.status ?? 204).end();
     return;
   }
-  memory?.hold(2 * text.length);
-  response
-    .writeHead(reply.status ?? 200, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-    })
-    .end(isHead ? undefined : text);
+  response.writeHead(reply.status ?? 200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  if (isHead || text.length <= partChars) {
+    memory?.hold(2 * text.length);
+    response.end(isHead ? undefined : text);
+    return;
+  }
+  await writeStream(response, textParts(text, memory), signal);
+  // With fewer bytes than announced, the client sees that the response is incomplete.
+  if (signal.aborted) response.destroy();
+  else response.end();
+}
+
+/** A client that reads slowly but steadily is seen to read. All of the text stays in memory until its end. */
+function* textParts(
+  text: string,
+  memory: Pick<ReaderMemory, 'hold'> | undefined,
+): Generator<string> {
+  let at = 0;
+  while (at < text.length) {
+    let end = at + partChars;
+    // Not within a character.
+    if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end -= 1;
+    memory?.hold(2 * text.length);
+    yield text.slice(at, end);
+    at = end;
+  }
 }
 
 function textOf(body: unknown): string | undefined {
@@ -64,11 +88,11 @@ export function disconnectSlowClient(response: ServerResponse): void {
 
 async function writeStream(
   response: ServerResponse,
-  stream: AsyncIterable<string | Uint8Array>,
+  stream: AsyncIterable<string | Uint8Array> | Iterable<string>,
   signal: AbortSignal,
 ): Promise<void> {
   // Send the headers now, because the first part may take long.
-  response.flushHeaders();
+  if (Symbol.asyncIterator in stream) response.flushHeaders();
   try {
     for await (const part of stream) {
       if (signal.aborted) return;

@@ -7,8 +7,10 @@ import { eventually } from '../../testing/assertions.ts';
 import { openMemory } from '../../engines/memory/index.ts';
 import type { EventStore, SubscribeOptions } from '../../store/event-store.ts';
 import { newEvents } from '../../testing/conformance/store/fixture.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
 import { serveRaw } from '../../testing/support/kurrent/serve-raw.ts';
 import { kurrentStoreOptions } from './index.ts';
+import { kurrentLimits } from './kurrent-server.ts';
 import { loadProtocol } from './protocol/load-protocol.ts';
 import type { Fields } from './protocol/message.ts';
 import {
@@ -74,6 +76,10 @@ const proposed = (bytes: number) => ({
   data: Buffer.alloc(bytes),
 });
 const options = { streamIdentifier: name('a-1'), any: {} };
+const sessionOf = (bytes: number) => ({
+  stream: 'a-2',
+  records: [{ recordId: crypto.randomUUID(), schema: { name: 'a' }, data: Buffer.alloc(bytes) }],
+});
 
 test('a batch without a correlation id fails only its call', async (t) => {
   const raw = await serve(t);
@@ -172,12 +178,7 @@ test('the size of incomplete appends is limited for all calls and kinds together
     },
     AppendSession(bytes: number) {
       const call = raw.duplex('AppendSession');
-      const record = {
-        recordId: crypto.randomUUID(),
-        schema: { name: 'a' },
-        data: Buffer.alloc(bytes),
-      };
-      call.write({ stream: 'a-2', records: [record] });
+      call.write(sessionOf(bytes));
       return call;
     },
   } as const;
@@ -221,27 +222,48 @@ test('the size of incomplete appends is limited for all calls and kinds together
   }
 });
 
-test('an open append that gets no message for too long is rejected', async (t) => {
-  const raw = await serve(t, { limits: { openAppendIdleMsMax: 1 } });
+/** The server handles the calls of one connection in order, so it has seen all earlier messages. */
+async function whenSeen(raw: Raw): Promise<void> {
   const call = raw.duplex('Append');
-  let rejected: grpc.ServiceError | undefined;
-  call.on('error', (error: grpc.ServiceError) => (rejected = error));
   call.write({ options });
-  await eventually('the call is rejected', () => rejected !== undefined);
-  assert.equal(rejected?.code, grpc.status.RESOURCE_EXHAUSTED);
-  assert.match(rejected.details, /within 1 ms/);
+  call.end();
+  await once(call, 'data');
+}
+
+test('an open append that gets no message for too long is rejected', async (t) => {
+  const clock = fakeClock();
+  const raw = await serve(t, { clock });
+  for (const kind of ['Append', 'AppendSession']) {
+    const call = raw.duplex(kind);
+    if (kind === 'Append') call.write({ options });
+    else call.write(sessionOf(1));
+    await whenSeen(raw);
+    await clock.advance(kurrentLimits.openAppendIdleMsMax);
+    // Without the limit, the call would now succeed.
+    const ended = Promise.race([once(call, 'error'), once(call, 'data')]);
+    call.end();
+    const [rejected] = (await ended) as [Partial<grpc.ServiceError>];
+    assert.equal(rejected.code, grpc.status.RESOURCE_EXHAUSTED, kind);
+    assert.match(rejected.details ?? '', /no message of the call within 30000 ms/);
+  }
 });
 
 test('an incomplete batch that gets no chunk for too long is rejected', async (t) => {
-  const raw = await serve(t, { limits: { openAppendIdleMsMax: 1 } });
+  const clock = fakeClock();
+  const raw = await serve(t, { clock });
   const call = raw.duplex('BatchAppend');
-  const replies: Record<string, unknown>[] = [];
-  call.on('data', (reply: Record<string, unknown>) => replies.push(reply));
-  call.write({ correlationId: { string: id }, options, proposedMessages: [proposed(1)] });
-  await eventually('the batch is rejected', () => replies.length > 0);
-  const [{ error }] = replies as [{ error?: { code: number } }];
+  const correlationId = { string: id };
+  call.write({ correlationId, options, proposedMessages: [proposed(1)] });
+  await whenSeen(raw);
+  await clock.advance(kurrentLimits.openAppendIdleMsMax);
+  const replied = once(call, 'data');
+  // Without the limit, the batch would now be appended.
+  call.write({ correlationId, proposedMessages: [], isFinal: true });
+  const [{ error }] = (await replied) as [{ error?: { code: number; message: string } }];
   assert.equal(error?.code, grpc.status.RESOURCE_EXHAUSTED);
+  assert.match(error.message, /no chunk of the batch within 30000 ms/);
   call.end();
+  call.resume();
   await once(call, 'end');
 });
 

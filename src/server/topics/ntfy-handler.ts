@@ -122,17 +122,18 @@ export function createNtfyHandler(topics: Topics, options: NtfyHandlerOptions = 
   }
 
   async function publish(call: Call, { topic, sequenceId, ...given }: Publish): Promise<string> {
-    const { request, visitor } = call;
+    const { visitor } = call;
     admitWriter(call, topic);
-    const body = given.body ?? (await peekBody(request, limits.messageBytesMax));
+    const body = given.body ?? (await peekBody(call.request, limits.messageBytesMax));
     const params = readPublishParams(requestParams(given.headers, given.query), {
       pathSequenceId: sequenceId,
       nowMs: clock.now(),
       rules: topics.rules,
     });
     if (params.email !== '' && visitor.user === undefined) throw ntfyError('anonymousEmail');
-    const { name, isExempt } = visitor;
-    return messageJson(await topics.publish({ topic, params, body, visitor: name, isExempt }));
+    const { name, isExempt, user } = visitor;
+    const request = { topic, params, body, visitor: name, user: user?.name, isExempt };
+    return messageJson(await topics.publish(request));
   }
 
   async function publishJson(call: Call): Promise<void> {

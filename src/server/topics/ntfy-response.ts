@@ -91,5 +91,5 @@ export async function sendFile(
     'Content-Disposition',
     `attachment; filename=${name}`,
   ]);
-  await pipeline(topics.attachments.read(id), response);
+  await pipeline(topics.attachments.read(found), response);
 }

@@ -79,7 +79,9 @@ export async function openNtfy(
       templates: settings.templates,
       reserved: settings.reservedTopics,
       attachments:
-        attachments === false ? undefined : fileAttachments(resolve(cwd, attachments), clock),
+        attachments === false
+          ? undefined
+          : fileAttachments(resolve(cwd, attachments), clock, engines.store.personalData),
       sendEmail: hasEmail ? sendEmail : undefined,
       forward,
     }),

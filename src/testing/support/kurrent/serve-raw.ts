@@ -2,6 +2,7 @@
 
 import type { TestContext } from 'node:test';
 import * as grpc from '@grpc/grpc-js';
+import type { Clock } from '../../../foundation/clock.ts';
 import { openMemory } from '../../../engines/memory/index.ts';
 import {
   kurrentStoreOptions,
@@ -20,10 +21,14 @@ export interface RawServer {
 
 export async function serveRaw(
   t: TestContext,
-  options: { readonly limits?: Partial<KurrentLimits>; readonly store?: EventStore } = {},
+  options: {
+    readonly limits?: Partial<KurrentLimits>;
+    readonly store?: EventStore;
+    readonly clock?: Clock;
+  } = {},
 ): Promise<RawServer> {
-  const { store = openMemory(kurrentStoreOptions).store, limits = {} } = options;
-  const server = await startKurrentServer(store, { port: 0, limits });
+  const { store = openMemory(kurrentStoreOptions).store, limits = {}, clock } = options;
+  const server = await startKurrentServer(store, { port: 0, limits, clock });
   const { port } = server;
   const client = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
   t.after(async () => {
