@@ -79,12 +79,12 @@ function startOwner(clock: FakeClock, table: Table) {
   const expect = (holds: boolean, rule: string): void => {
     if (!holds) violations.push(rule);
   };
-  const ended: Item[] = [];
+  const endedItems: Item[] = [];
   const settleOrder: number[] = [];
   const runs = new Map<Item, 'running' | 'ended' | 'lost' | 'stopped'>();
   /** Without items whose claim was lost in the turn of the event loop in which they ended. */
   const endOrder = (): readonly number[] =>
-    ended.filter((item) => runs.get(item) !== 'lost').map(({ token }) => token);
+    endedItems.filter((item) => runs.get(item) !== 'lost').map(({ token }) => token);
 
   const runnable = async (): Promise<void> => {
     while (thaw !== undefined) await thaw.promise;
@@ -123,7 +123,7 @@ function startOwner(clock: FakeClock, table: Table) {
       () => 'done' as const,
       () => 'released' as const,
     );
-    ended.push(item);
+    endedItems.push(item);
     if (runs.get(item) === 'running') runs.set(item, 'ended');
     return outcome;
   }
@@ -151,7 +151,7 @@ function startOwner(clock: FakeClock, table: Table) {
       },
       run,
       release(item) {
-        ended.push(item);
+        endedItems.push(item);
         return 'released';
       },
       async settle(ended) {
