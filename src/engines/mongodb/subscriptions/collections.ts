@@ -76,7 +76,7 @@ interface WorkerDocument {
 }
 
 /** The fields of the architecture document, and the lease of the claim. */
-export interface ProcessedDocument {
+interface ProcessedDocument {
   readonly eventId: string;
   readonly handlerName: string;
   /** Null until the effect is confirmed. */

@@ -14,7 +14,7 @@ import { shardIdOf, type SubscriptionCollections } from './collections.ts';
 /** Undefined: the server has no transactions. */
 export type Session = ClientSession | undefined;
 
-export interface OpenTransaction {
+interface OpenTransaction {
   readonly session: ClientSession;
   /** Checks the fence, runs the work and commits. Without a commit if the work returns `false`. */
   commit(work: () => Promise<boolean>): Promise<boolean>;
@@ -33,7 +33,7 @@ export interface FencedWrites {
 }
 
 /** How many transactions of a shard may be open at once. */
-export const fenceSlots = 16;
+const fenceSlots = 16;
 
 const writeConflict = 112;
 const commitAttemptsMax = 5;
