@@ -67,11 +67,24 @@ test('without room, the client that has read nothing for longest is disconnected
   assert.equal(budget.used, 49);
 });
 
+test('after a pause of the process, a client that has read is not disconnected', async () => {
+  const { clock, open, disconnected } = rig();
+  const reading = open('reading', 'a');
+  reading.hold(50);
+  const loading = open('next', 'a').load(async () => 'loaded');
+  // As the event of a socket that became writable while the timer became due.
+  setImmediate(() => reading.hold(40));
+  await clock.advance(1_000);
+  assert.equal(await loading, 'loaded');
+  assert.deepEqual(disconnected, []);
+});
+
 test('clients that got more than fits without a load are disconnected as well', async () => {
   const { clock, open, disconnected, budget } = rig();
   for (const name of ['1', '2', '3', '4', '5', '6']) open(name, name).hold(20);
   assert.equal(budget.used, 120);
   await clock.advance(1_000);
+  await nextTurn();
   assert.deepEqual([disconnected, budget.used], [['1'], 100]);
 });
 

@@ -1,6 +1,7 @@
 // The memory of responses that their clients have not read yet. Pages are loaded one after the other when there is no
 // room, and the clients that have read nothing for longest are disconnected.
 
+import { nextTurn } from '../../foundation/async/next-turn.ts';
 import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import { aborted, systemClock, type Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
@@ -99,6 +100,8 @@ export function createReaderBudget(
     try {
       while (waiters.size > 0 || isOver()) {
         await clock.sleep(limits.stalledMs, signal);
+        // If the process was blocked, its sockets have not reported yet what their clients have read.
+        await nextTurn();
         for (const { reader } of waiters) makeRoom(reader.client.key, limits.loadBytes);
         for (const key of usedBy.keys()) makeRoom(key, 0);
       }
@@ -106,6 +109,8 @@ export function createReaderBudget(
       if (!hasCode(error, 'ABORTED')) throw error;
     } finally {
       watching = undefined;
+      // A load may have started to wait since the watch was aborted.
+      if (waiters.size > 0) watch('');
     }
   }
 
