@@ -74,6 +74,12 @@ export interface Api {
         readonly where: string;
         readonly type: string;
         readonly error: string;
+        readonly cause: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        };
         readonly at: string;
         readonly attempts: number;
         readonly tenant?: string | undefined;
@@ -140,7 +146,10 @@ export interface Api {
         readonly result?: unknown | undefined;
         readonly error?: {
           readonly message: string;
+          readonly name?: string | undefined;
           readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint?: string | undefined;
           readonly isTerminal?: boolean | undefined;
         } | undefined;
         readonly waitsFor?: unknown | undefined;
@@ -156,7 +165,10 @@ export interface Api {
           readonly result?: unknown | undefined;
           readonly error?: {
             readonly message: string;
+            readonly name?: string | undefined;
             readonly code?: string | undefined;
+            readonly stack?: string | undefined;
+            readonly fingerprint?: string | undefined;
             readonly isTerminal?: boolean | undefined;
           } | undefined;
         })[];

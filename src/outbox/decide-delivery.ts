@@ -1,10 +1,11 @@
 // Pure decisions about the outcome of a delivery attempt, which the dispatcher carries out.
 
 import { backoffMs, outboxBackoff, type BackoffPolicy } from '../foundation/backoff.ts';
+import { failureCause, type ErrorFacts } from '../foundation/failure-cause.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import { lastErrorText } from './check-outbox.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
-import type { ClaimedMessage } from './outbox-message.ts';
+import type { ClaimedMessage, DeliveryAttempt } from './outbox-message.ts';
 
 /** The part of a delivery's result that the ledger needs. */
 export type DeliveryResult =
@@ -16,8 +17,14 @@ export type DeliveryResult =
       readonly afterMs?: number | undefined;
       /** False: nothing was sent (rate limit, open breaker), so it does not count as an attempt. */
       readonly attempted?: boolean | undefined;
+      /** Name, code and stack of a thrown error. */
+      readonly facts?: ErrorFacts | undefined;
     }
-  | { readonly kind: 'dead'; readonly error: string };
+  | {
+      readonly kind: 'dead';
+      readonly error: string;
+      readonly facts?: ErrorFacts | undefined;
+    };
 
 /** When to retry. The number of attempts is `maxAttempts` of the message. */
 export type RetrySchedule = Omit<BackoffPolicy, 'attemptsMax'> & {
@@ -65,6 +72,33 @@ export function decideDelivery(
   const policy = { ...schedule, attemptsMax: message.maxAttempts };
   const waitMs = Math.max(backoffMs(policy, failures, random), askedMs);
   return { kind: 'failed', claim, error, nextDueAt: new Date(nowMs + waitMs) };
+}
+
+/**
+ * The outcome with its attempt, which the ledger stores. A message that is sent at its first attempt has none: that
+ * would be one more write per message.
+ */
+export function withAttempt(
+  outcome: OutboxOutcome,
+  message: ClaimedMessage,
+  attempted: {
+    readonly result: DeliveryResult;
+    readonly startMs: number;
+    readonly nowMs: number;
+  },
+): OutboxOutcome {
+  const { result, startMs, nowMs } = attempted;
+  const time = { at: new Date(startMs).toISOString(), durationMs: nowMs - startMs };
+  if (outcome.kind === 'released') return outcome;
+  if (outcome.kind === 'sent') {
+    if (message.attempts === 0) return outcome;
+    return { ...outcome, attempt: { ...time, outcome: 'sent' } };
+  }
+  const { kind, error } = outcome;
+  const where = { source: 'delivery', where: message.integrationType, error };
+  const cause = failureCause(where, result.kind === 'sent' ? {} : result.facts);
+  const attempt: DeliveryAttempt = { ...time, outcome: kind, error, cause };
+  return { ...outcome, attempt };
 }
 
 /** The shortest delay after a message was not attempted, to avoid a tight loop. */

@@ -258,6 +258,7 @@ function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detai
               </span>
             </div>
             <p className="mono break-words text-bad">{each.error}</p>
+            <CauseDetail cause={each.cause} />
             <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
               <span>
                 {each.attempts} {each.attempts === 1 ? 'attempt' : 'attempts'}
@@ -294,6 +295,19 @@ function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detai
         onDiscard={(reason) => discard.mutate(reason)}
       />
     </div>
+  );
+}
+
+/** Name and code of the error, and its stack. */
+function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause'] }) {
+  const { name, code, stack } = cause;
+  const title = [name, code].filter((part) => part !== undefined).join(' · ');
+  if (stack === undefined) return title === '' ? null : <p className="mono text-soft">{title}</p>;
+  return (
+    <details>
+      <summary className="mono cursor-pointer text-soft">{title} · stack</summary>
+      <pre className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">{stack}</pre>
+    </details>
   );
 }
 

@@ -4,9 +4,9 @@ import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { returns, routesOf, tenantWithin, type ApiPlatform } from '../api/api-context.ts';
-import { closed, text } from '../api/admin/admin-context.ts';
-import { causeOf } from './failure-cause.ts';
-import { failureLimits, failureSources, groupFailures, readFailures } from './failures.ts';
+import { closed, failureCauseSchema, text } from '../api/admin/admin-context.ts';
+import { failureSources } from '../../platform/failures/failure-sources.ts';
+import { failureLimits, groupFailures, readFailures } from '../../platform/failures/failures.ts';
 
 const { get } = routesOf('console', 'operate');
 const count = Type.Integer();
@@ -33,6 +33,7 @@ const failure = closed({
   where: Type.String(),
   type: Type.String(),
   error: Type.String(),
+  cause: failureCauseSchema,
   at: Type.String(),
   attempts: count,
   tenant: optionalText,
@@ -62,7 +63,9 @@ export function failureRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       },
       async handle(request) {
-        const found = await readFailures(platform, tenantWithin(request, request.query.tenant));
+        const found = await readFailures(platform, {
+          tenant: tenantWithin(request, request.query.tenant),
+        });
         return {
           body: {
             items: groupFailures(found.items, platform.clock.now()),
@@ -86,10 +89,11 @@ export function failureRoutes(platform: ApiPlatform): readonly Route[] {
       },
       async handle(request) {
         const { fingerprint } = request.params;
-        const { items } = await readFailures(platform, tenantWithin(request, request.query.tenant));
-        const found = items
-          .filter((each) => causeOf(each).fingerprint === fingerprint)
-          .toSorted((a, b) => (a.at > b.at ? -1 : 1));
+        const { items } = await readFailures(platform, {
+          fingerprint,
+          tenant: tenantWithin(request, request.query.tenant),
+        });
+        const found = items.toSorted((a, b) => (a.at > b.at ? -1 : 1));
         const [only] = groupFailures(found, platform.clock.now());
         if (only === undefined) {
           throw new MillraceError('NOT_FOUND', `no failure has the cause '${fingerprint}'`, {
