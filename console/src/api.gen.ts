@@ -30,12 +30,16 @@ export interface Api {
   };
   'GET /admin/failures': {
     readonly params: Readonly<Record<string, unknown>>;
-    readonly query: { readonly tenant?: string | undefined; };
+    readonly query: {
+      readonly tenant?: string | undefined;
+      readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+      readonly state?: 'open' | 'resolved' | 'ignored' | 'all' | undefined;
+    };
     readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
         readonly fingerprint: string;
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly where: string;
         readonly title: string;
         readonly count: number;
@@ -44,6 +48,14 @@ export interface Api {
         readonly tenants: readonly (string)[];
         readonly first: string;
         readonly last: string;
+        readonly state: 'open' | 'resolved' | 'ignored';
+        readonly decision?: {
+          readonly fingerprint: string;
+          readonly state: 'open' | 'resolved' | 'ignored';
+          readonly note: string;
+          readonly by: string;
+          readonly at: string;
+        } | undefined;
         readonly buckets: readonly (number)[];
       })[];
       readonly looked: number;
@@ -57,7 +69,7 @@ export interface Api {
     readonly response: {
       readonly group: {
         readonly fingerprint: string;
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly where: string;
         readonly title: string;
         readonly count: number;
@@ -66,10 +78,18 @@ export interface Api {
         readonly tenants: readonly (string)[];
         readonly first: string;
         readonly last: string;
+        readonly state: 'open' | 'resolved' | 'ignored';
+        readonly decision?: {
+          readonly fingerprint: string;
+          readonly state: 'open' | 'resolved' | 'ignored';
+          readonly note: string;
+          readonly by: string;
+          readonly at: string;
+        } | undefined;
         readonly buckets: readonly (number)[];
       };
       readonly items: readonly ({
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly id: string;
         readonly where: string;
         readonly type: string;
@@ -88,37 +108,117 @@ export interface Api {
         readonly isFinal: boolean;
         readonly isParked: boolean;
       })[];
-      readonly ids: readonly (string)[];
+      readonly until: string;
     };
   };
-  'POST /admin/dlq/discard': {
+  'POST /admin/failures/{fingerprint}/decision': {
+    readonly params: { readonly fingerprint: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: {
+      readonly state?: 'open' | 'resolved' | 'ignored' | undefined;
+      readonly note?: string | undefined;
+    };
+    readonly response: {
+      readonly fingerprint: string;
+      readonly state: 'open' | 'resolved' | 'ignored';
+      readonly note: string;
+      readonly by: string;
+      readonly at: string;
+    };
+  };
+  'POST /admin/bulk': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: {
-      readonly ids?: readonly (string)[] | undefined;
-      readonly subscription?: string | undefined;
-      readonly type?: string | undefined;
-      readonly tenant?: string | undefined;
-      readonly stream?: string | undefined;
-      readonly since?: string | undefined;
-      readonly all?: boolean | undefined;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly reason?: string | undefined;
+    };
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
       readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
     };
-    readonly response: { readonly discarded: number; };
   };
-  'POST /admin/dlq/replay': {
-    readonly params: Readonly<Record<string, unknown>>;
+  'GET /admin/bulk/{id}': {
+    readonly params: { readonly id: string; };
     readonly query: Readonly<Record<string, unknown>>;
-    readonly body: {
-      readonly ids?: readonly (string)[] | undefined;
-      readonly subscription?: string | undefined;
-      readonly type?: string | undefined;
-      readonly tenant?: string | undefined;
-      readonly stream?: string | undefined;
-      readonly since?: string | undefined;
-      readonly all?: boolean | undefined;
+    readonly body: undefined;
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
+      readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
     };
-    readonly response: { readonly requested: number; };
+  };
+  'POST /admin/bulk/{id}/cancel': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
+      readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
+    };
   };
   'POST /admin/jobs/{id}/retry': {
     readonly params: { readonly id: string; };

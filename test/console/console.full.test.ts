@@ -213,18 +213,43 @@ describe('the console in Chromium', () => {
     await using visit = await rig.visit();
     const { page } = visit;
     await page.getByRole('link', { name: 'Show' }).first().click();
-    await page.getByText('2 failures, 2 causes').waitFor();
+    await page.getByText('3 failures, 3 causes').waitFor();
     rig.api.faults.isFixed = true;
     await page.getByRole('button', { name: /sub:banking:alarm:v1/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
-    await page.getByText('Replay of 1 requested').waitFor();
-    await page.getByText('1 failure, 1 cause').waitFor();
-    await visit.open('failures');
-    await page.getByRole('button', { name: /partner:x/ }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+    await page.getByText('Replay requested for 1 of 1').waitFor();
+    await page.getByText('2 failures, 2 causes').waitFor();
+    for (const name of [/partner:x/, /banking\.review\.v1/]) {
+      await visit.open('failures');
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+      await page.getByText('Replay requested for 1 of 1').waitFor();
+    }
     await page.getByText('Nothing has failed').waitFor();
     const { outbox } = rig.api.platform.engines;
     await until(async () => (await outbox?.counts())?.SENT === 3);
+  });
+
+  test('a cause is noted and resolved, and comes back when it happens again', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('failures');
+    await page.getByRole('button', { name: /partner:x/ }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('stack').click();
+    await sheet.getByText(/at failOn/).waitFor();
+    await sheet.getByLabel('Note').fill('asked Eve');
+    await sheet.getByRole('button', { name: 'Save note' }).click();
+    await page.getByRole('button', { name: /asked Eve/ }).waitFor();
+    await sheet.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: /partner:x/ }).waitFor({ state: 'detached' });
+    await visit.open('failures');
+    await page.getByText('2 causes').waitFor();
+    await rig.api.platform.engines.outbox?.replay({});
+    await page.getByRole('button', { name: /asked Eve/ }).click();
+    await page.getByText('and happened again').waitFor();
   });
 
   test('works under the base path of a proxy', async () => {

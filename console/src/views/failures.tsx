@@ -5,9 +5,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { CircleCheck, RotateCw, Trash2 } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { isRunning, useBulk, type BulkFilter } from '../lib/bulk.ts';
 import { countText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
-import { discardIds, replayIds } from '../lib/replay.ts';
 import { allows, useSession } from '../lib/session.ts';
 import { Ago, Badge, Button, cx, PageTitle, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 import { Modal, Sheet } from '../ui/sheet.tsx';
@@ -20,6 +20,8 @@ const sourceNames: Readonly<Record<Group['source'], string>> = {
   'dead-letter': 'dead letter',
   delivery: 'delivery',
   job: 'job',
+  bus: 'bus message',
+  saga: 'parked saga',
 };
 
 export function FailuresView() {
@@ -109,6 +111,9 @@ function GroupRow({
           {tenants.length > 0 ? (
             <span>· {tenants.length === 1 ? tenants[0] : `${tenants.length} tenants`}</span>
           ) : null}
+          {group.decision !== undefined && group.decision.note !== '' ? (
+            <span className="truncate">· {group.decision.note}</span>
+          ) : null}
           {final < count ? <Badge tone="warn">{countText(count - final)} tried again</Badge> : null}
         </span>
       </span>
@@ -182,36 +187,17 @@ function GroupSheet({
   );
 }
 
-function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detail }) {
+function GroupDetail({ detail: { group, items, until } }: { readonly detail: Detail }) {
   const client = useQueryClient();
   const session = useSession();
   const [isDiscarding, setDiscarding] = useState(false);
-  const [done, setDone] = useState<string>();
-  const { source } = group;
-  const mayReplay =
-    source === 'job'
-      ? allows(session, 'POST /admin/jobs/{id}/retry')
-      : allows(
-          session,
-          source === 'delivery' ? 'POST /admin/outbox/replay' : 'POST /admin/dlq/replay',
-        );
+  const { source, fingerprint, final } = group;
   const refresh = (): void => void client.invalidateQueries({ queryKey: ['failures'] });
-  const replay = useMutation({
-    mutationFn: (chosen: readonly string[]) => replayIds(source, chosen),
-    onSuccess: (count) => {
-      setDone(`Replay of ${countText(count)} requested.`);
-      refresh();
-    },
-  });
-  const discard = useMutation({
-    mutationFn: (reason: string) => discardIds(ids, reason),
-    onSuccess: (count) => {
-      setDiscarding(false);
-      setDone(`${countText(count)} discarded.`);
-      refresh();
-    },
-  });
-  const failed = replay.error ?? discard.error;
+  const bulk = useBulk(refresh);
+  const mayAct = allows(session, 'POST /admin/bulk');
+  const replay = (matched: number, ids?: readonly string[]): void =>
+    bulk.start({ action: 'replay', filter: filterOf(group, ids), until, matched });
+  const isBusy = bulk.isPending || isRunning(bulk.action);
   return (
     <div className="flex flex-col gap-4">
       <div className="flex flex-col gap-2">
@@ -223,30 +209,22 @@ function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detai
           first <Time at={group.first} /> last <Time at={group.last} />
         </p>
       </div>
-      {mayReplay && ids.length > 0 ? (
+      {mayAct && final > 0 ? (
         <div className="flex flex-wrap gap-2">
-          <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate(ids)}>
+          <Button look="primary" disabled={isBusy} onClick={() => replay(final)}>
             <RotateCw size={14} aria-hidden />
-            {replay.isPending ? 'Replaying…' : `Replay ${countText(ids.length)}`}
+            {isBusy ? 'Replaying…' : `Replay ${countText(final)}`}
           </Button>
-          {source === 'dead-letter' ? (
-            <Button onClick={() => setDiscarding(true)}>
+          {source === 'dead-letter' || source === 'bus' ? (
+            <Button disabled={isBusy} onClick={() => setDiscarding(true)}>
               <Trash2 size={14} aria-hidden />
-              Discard {countText(ids.length)}…
+              Discard {countText(final)}…
             </Button>
           ) : null}
         </div>
       ) : null}
-      {done === undefined ? null : (
-        <p role="status" className="rounded-md bg-good-wash px-3 py-2 text-xs text-good">
-          {done}
-        </p>
-      )}
-      {failed === null ? null : (
-        <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
-          {failed.message}
-        </p>
-      )}
+      <BulkStatus bulk={bulk} />
+      <Decision key={fingerprint} group={group} onDecided={refresh} />
       <ul className="divide-y divide-line overflow-hidden rounded-md border border-line">
         {items.map((each) => (
           <li key={each.id} className="flex flex-col gap-1.5 px-3 py-2.5 text-xs">
@@ -267,11 +245,11 @@ function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detai
               {each.correlationId === undefined ? null : (
                 <TraceLink id={each.correlationId}>trace</TraceLink>
               )}
-              {mayReplay && each.isFinal ? (
+              {mayAct && each.isFinal ? (
                 <button
                   type="button"
-                  disabled={replay.isPending}
-                  onClick={() => replay.mutate([each.id])}
+                  disabled={isBusy}
+                  onClick={() => replay(1, [each.id])}
                   className="ml-auto text-accent hover:underline"
                 >
                   Replay this one
@@ -288,13 +266,118 @@ function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detai
         </p>
       ) : null}
       <DiscardDialog
-        count={ids.length}
+        count={final}
         isOpen={isDiscarding}
-        isPending={discard.isPending}
+        isPending={isBusy}
         onClose={() => setDiscarding(false)}
-        onDiscard={(reason) => discard.mutate(reason)}
+        onDiscard={(reason) => {
+          setDiscarding(false);
+          bulk.start({ action: 'discard', filter: filterOf(group), until, matched: final, reason });
+        }}
       />
     </div>
+  );
+}
+
+function filterOf({ source, fingerprint }: Group, ids?: readonly string[]): BulkFilter {
+  return { source, fingerprint, ...(ids === undefined ? {} : { ids: [...ids] }) };
+}
+
+/** The progress of a bulk action, and its outcome. */
+function BulkStatus({
+  bulk: { action, error, cancel },
+}: {
+  readonly bulk: ReturnType<typeof useBulk>;
+}) {
+  if (error !== null) {
+    return (
+      <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
+        {error.message}
+      </p>
+    );
+  }
+  if (action === undefined) return null;
+  const { done, unchanged, matched, state } = action;
+  const verb = action.action === 'replay' ? 'Replay requested for' : 'Discarded';
+  return (
+    <div role="status" className="rounded-md bg-good-wash px-3 py-2 text-xs text-good">
+      <p className="flex items-center gap-2">
+        {verb} {countText(done)} of {countText(matched)}.
+        {unchanged > 0 ? ` ${countText(unchanged)} needed no change.` : ''}
+        {state === 'failed' || state === 'cancelled' ? ` The action was ${state}.` : ''}
+        {isRunning(action) ? (
+          <button type="button" onClick={cancel} className="ml-auto underline">
+            Stop
+          </button>
+        ) : null}
+      </p>
+      {isRunning(action) ? (
+        <progress
+          aria-label="Progress"
+          max={matched}
+          value={done + unchanged}
+          className="mt-1.5 h-1 w-full"
+        />
+      ) : null}
+    </div>
+  );
+}
+
+/** Resolve or ignore the cause until it happens again, and a note. */
+function Decision({ group, onDecided }: { readonly group: Group; readonly onDecided: () => void }) {
+  const session = useSession();
+  const { fingerprint, decision, state } = group;
+  const [note, setNote] = useState(decision?.note ?? '');
+  const decide = useMutation({
+    mutationFn: (body: { readonly state?: Group['state']; readonly note?: string }) =>
+      call('POST /admin/failures/{fingerprint}/decision', { params: { fingerprint }, body }),
+    onSuccess: onDecided,
+  });
+  if (!allows(session, 'POST /admin/failures/{fingerprint}/decision')) return null;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    decide.mutate({ note: note.trim() });
+  };
+  const now = decide.data?.state ?? state;
+  return (
+    <form onSubmit={submit} className="flex flex-col gap-2 text-xs">
+      <div className="flex flex-wrap items-center gap-2">
+        {now === 'open' ? (
+          <>
+            <Button onClick={() => decide.mutate({ state: 'resolved' })}>Resolve</Button>
+            <Button onClick={() => decide.mutate({ state: 'ignored' })}>Ignore</Button>
+          </>
+        ) : (
+          <>
+            <Badge>{now}</Badge>
+            <Button onClick={() => decide.mutate({ state: 'open' })}>Reopen</Button>
+          </>
+        )}
+        <span className="text-soft">
+          {now === 'open' && decision !== undefined && decision.state !== 'open'
+            ? `Was ${decision.state} by ${decision.by}, and happened again.`
+            : 'Hidden until it happens again.'}
+        </span>
+      </div>
+      <div className="flex gap-2">
+        <input
+          aria-label="Note"
+          placeholder="Note for other operators"
+          maxLength={2_000}
+          value={note}
+          onChange={({ target }) => setNote(target.value)}
+          className="h-8 min-w-0 flex-1 rounded-md border border-strong bg-page px-2"
+        />
+        <Button type="submit" disabled={decide.isPending || note === (decision?.note ?? '')}>
+          Save note
+        </Button>
+      </div>
+      {decide.error === null ? null : (
+        <p role="alert" className="text-bad">
+          {decide.error.message}
+        </p>
+      )}
+    </form>
   );
 }
 
@@ -330,7 +413,11 @@ function DiscardDialog({
     onDiscard(reason.trim());
   };
   return (
-    <Modal isOpen={isOpen} onClose={onClose} title={`Discard ${countText(count)} dead letters?`}>
+    <Modal
+      isOpen={isOpen}
+      onClose={onClose}
+      title={`Discard ${countText(count)} ${count === 1 ? 'failure' : 'failures'}?`}
+    >
       <form onSubmit={submit} className="flex flex-col gap-3 p-4">
         <p className="text-xs text-soft">
           The handler never processes these events. Later events of their aggregates continue. This

@@ -1,6 +1,7 @@
 // Everything that failed and waits for a decision, grouped by cause.
 
 import { failureTitle } from '../../foundation/failure-cause.ts';
+import type { FailureDecision, FailureState } from './failure-decisions.ts';
 import {
   failureKinds,
   failureSources,
@@ -25,6 +26,7 @@ export interface FailureFilter {
   readonly tenant?: string | undefined;
   /** The type of the event, message or job. */
   readonly type?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
   /** Failed at this time or earlier, ISO 8601. */
   readonly until?: string | undefined;
 }
@@ -43,6 +45,10 @@ export interface FailureGroup {
   readonly last: string;
   /** Failures by time, from `first` of all groups to now. */
   readonly buckets: readonly number[];
+  /** `resolved` and `ignored` hold until the cause happens again; then the group is open again. */
+  readonly state: FailureState;
+  /** The last decision about the group, also after the cause has happened again. */
+  readonly decision: FailureDecision | undefined;
 }
 
 export interface Failures {
@@ -60,7 +66,7 @@ export async function readFailures(
     sources.map(async (source) => {
       const items: Failure[] = [];
       let looked = 0;
-      for await (const page of failureKinds[source].read(platform, filter.tenant)) {
+      for await (const page of failureKinds[source].read(platform, filter)) {
         items.push(...page.filter((each) => matches(each, filter)));
         looked += page.length;
         if (looked >= failureLimits.lookedMax) return { items, isComplete: false };
@@ -75,13 +81,14 @@ export async function readFailures(
 }
 
 export function matches(failure: Failure, filter: FailureFilter): boolean {
-  const { source, where, fingerprint, tenant, type, until } = filter;
+  const { source, where, fingerprint, tenant, type, ids, until } = filter;
   return (
     (source === undefined || failure.source === source) &&
     (where === undefined || failure.where === where) &&
     (fingerprint === undefined || failure.cause.fingerprint === fingerprint) &&
     (tenant === undefined || failure.tenant === tenant) &&
     (type === undefined || failure.type === type) &&
+    (ids === undefined || ids.includes(failure.id)) &&
     (until === undefined || failure.at <= until)
   );
 }
@@ -90,6 +97,7 @@ export function matches(failure: Failure, filter: FailureFilter): boolean {
 export function groupFailures(
   failures: readonly Failure[],
   nowMs: number,
+  decisions: ReadonlyMap<string, FailureDecision> = new Map(),
 ): readonly FailureGroup[] {
   const groups = Map.groupBy(failures, ({ cause }) => cause.fingerprint);
   const fromMs = failures.reduce((ms, { at }) => Math.min(ms, Date.parse(at)), nowMs - 60_000);
@@ -99,6 +107,8 @@ export function groupFailures(
     const [first] = times;
     const last = times.at(-1);
     if (sample === undefined || first === undefined || last === undefined) return [];
+    const decision = decisions.get(fingerprint);
+    const holds = decision !== undefined && last <= decision.at;
     const buckets = Array.from({ length: failureLimits.buckets }, () => 0);
     for (const time of times) {
       const share = (Date.parse(time) - fromMs) / Math.max(1, nowMs - fromMs);
@@ -118,6 +128,8 @@ export function groupFailures(
         first,
         last,
         buckets,
+        state: holds ? decision.state : 'open',
+        decision,
       },
     ];
   });
