@@ -16,6 +16,7 @@ const used = [
   'POST /admin/bulk/{id}/cancel',
   'POST /admin/jobs/{id}/retry',
   'POST /admin/outbox/replay',
+  'GET /admin/outbox/{id}/attempts',
   'GET /admin/overview',
   'GET /admin/resolve/{id}',
   'GET /admin/system',

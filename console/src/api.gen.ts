@@ -295,6 +295,28 @@ export interface Api {
     };
     readonly response: { readonly replayed: number; };
   };
+  'GET /admin/outbox/{id}/attempts': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly at: string;
+        readonly durationMs: number;
+        readonly outcome: 'sent' | 'failed' | 'dead';
+        readonly status?: number | undefined;
+        readonly headers?: Readonly<Record<string, string>> | undefined;
+        readonly answer?: string | undefined;
+        readonly error?: string | undefined;
+        readonly cause?: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        } | undefined;
+      })[];
+    };
+  };
   'GET /admin/overview': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;

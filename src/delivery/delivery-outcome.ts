@@ -10,6 +10,12 @@ export interface ReceiverResponse {
   readonly body: string;
 }
 
+/** What was sent, as far as it may be stored. */
+export interface SentRequest {
+  /** Values that may be secrets are masked. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export interface Sent {
   readonly kind: 'sent';
   /** The receiver's id: a message id, a stream position. */
@@ -17,6 +23,7 @@ export interface Sent {
   /** Why nothing was sent. */
   readonly skipped?: string | undefined;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
 }
 
 export interface Retry {
@@ -31,6 +38,7 @@ export interface Retry {
   /** The message may have arrived: the request was sent, and no response came. */
   readonly ambiguous?: boolean | undefined;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
   /** Name, code and stack of a thrown error. */
   readonly facts?: ErrorFacts | undefined;
 }
@@ -39,6 +47,7 @@ export interface Dead {
   readonly kind: 'dead';
   readonly error: string;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
   readonly facts?: ErrorFacts | undefined;
 }
 

@@ -68,6 +68,12 @@ export interface DeliveryAttempt {
   readonly at: string;
   readonly durationMs: number;
   readonly outcome: 'sent' | 'failed' | 'dead';
+  /** The status of an HTTP response. */
+  readonly status?: number | undefined;
+  /** The headers of the request; values that may be secrets are masked. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The first 2 KiB of the response. */
+  readonly answer?: string | undefined;
   readonly error?: string | undefined;
   readonly cause?: FailureCause | undefined;
 }

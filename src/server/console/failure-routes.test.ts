@@ -83,6 +83,16 @@ test('a group lists its failures with their stack, and a tenant sees only its ow
     assert.deepEqual([items[0]?.correlationId, items[0]?.cause.name], ['flow-1', 'Terminal']);
     assert.match(items[0]?.cause.stack ?? '', /at failOn \(.*api-rig\.ts:\d+:\d+\)/);
   }
+  const [message] = (await api.platform.engines.outbox?.list({ status: 'DEAD' })) ?? [];
+  const path = `/admin/outbox/${message?.id}/attempts`;
+  const { items: attempts } = await body<{ items: readonly { outcome: string; error: string }[] }>(
+    await api.ask(path, operator),
+  );
+  assert.deepEqual(
+    attempts.map(({ outcome, error }) => [outcome, error]),
+    [['dead', 'out of order']],
+  );
+  assert.equal((await api.ask(path, await api.token('operate', 'other'))).status, 404);
   const other = await body<Groups>(
     await api.ask('/admin/failures', await api.token('operate', 'other')),
   );

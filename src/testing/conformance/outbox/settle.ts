@@ -579,6 +579,9 @@ function attemptOf(fields: Partial<DeliveryAttempt>): DeliveryAttempt {
   const attempt = {
     at: '2025-09-30T10:00:00.123Z',
     durationMs: 21,
+    status: 503,
+    headers: { 'webhook-id': 'w-1', authorization: '•••' },
+    answer: 'Zoë \u2028 "busy" 🙂',
     outcome: 'failed',
     error: 'HTTP 503',
     cause: { name: 'Error', code: 'E1', stack: '    at x (y.ts:1:2)', fingerprint: '0123456789ab' },
