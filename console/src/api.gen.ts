@@ -37,7 +37,10 @@ export interface Task {
   readonly result?: unknown | undefined;
   readonly error?: {
     readonly message: string;
+    readonly name?: string | undefined;
     readonly code?: string | undefined;
+    readonly stack?: string | undefined;
+    readonly fingerprint?: string | undefined;
     readonly isTerminal?: boolean | undefined;
   } | undefined;
   readonly waitsFor?: unknown | undefined;
@@ -53,7 +56,10 @@ export interface Task {
     readonly result?: unknown | undefined;
     readonly error?: {
       readonly message: string;
+      readonly name?: string | undefined;
       readonly code?: string | undefined;
+      readonly stack?: string | undefined;
+      readonly fingerprint?: string | undefined;
       readonly isTerminal?: boolean | undefined;
     } | undefined;
   })[];
@@ -89,6 +95,12 @@ export interface OutboxMessage {
   readonly updatedAt: string;
   readonly sentAt?: string | undefined;
   readonly lastError?: string | undefined;
+  readonly cause?: {
+    readonly name?: string | undefined;
+    readonly code?: string | undefined;
+    readonly stack?: string | undefined;
+    readonly fingerprint: string;
+  } | undefined;
   readonly jobs?: readonly ({
     readonly id: string;
     readonly queue: string;
@@ -272,12 +284,16 @@ export interface Api {
   };
   'GET /admin/failures': {
     readonly params: Readonly<Record<string, unknown>>;
-    readonly query: { readonly tenant?: string | undefined; };
+    readonly query: {
+      readonly tenant?: string | undefined;
+      readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+      readonly state?: 'open' | 'resolved' | 'ignored' | 'all' | undefined;
+    };
     readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
         readonly fingerprint: string;
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly where: string;
         readonly title: string;
         readonly count: number;
@@ -286,6 +302,14 @@ export interface Api {
         readonly tenants: readonly (string)[];
         readonly first: string;
         readonly last: string;
+        readonly state: 'open' | 'resolved' | 'ignored';
+        readonly decision?: {
+          readonly fingerprint: string;
+          readonly state: 'open' | 'resolved' | 'ignored';
+          readonly note: string;
+          readonly by: string;
+          readonly at: string;
+        } | undefined;
         readonly buckets: readonly (number)[];
       })[];
       readonly looked: number;
@@ -299,7 +323,7 @@ export interface Api {
     readonly response: {
       readonly group: {
         readonly fingerprint: string;
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly where: string;
         readonly title: string;
         readonly count: number;
@@ -308,14 +332,28 @@ export interface Api {
         readonly tenants: readonly (string)[];
         readonly first: string;
         readonly last: string;
+        readonly state: 'open' | 'resolved' | 'ignored';
+        readonly decision?: {
+          readonly fingerprint: string;
+          readonly state: 'open' | 'resolved' | 'ignored';
+          readonly note: string;
+          readonly by: string;
+          readonly at: string;
+        } | undefined;
         readonly buckets: readonly (number)[];
       };
       readonly items: readonly ({
-        readonly source: 'dead-letter' | 'delivery' | 'job';
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
         readonly id: string;
         readonly where: string;
         readonly type: string;
         readonly error: string;
+        readonly cause: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        };
         readonly at: string;
         readonly attempts: number;
         readonly tenant?: string | undefined;
@@ -324,7 +362,7 @@ export interface Api {
         readonly isFinal: boolean;
         readonly isParked: boolean;
       })[];
-      readonly ids: readonly (string)[];
+      readonly until: string;
     };
   };
   'POST /admin/dlq/discard': {
@@ -373,6 +411,115 @@ export interface Api {
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: { readonly reason?: string | undefined; readonly deadlineMs?: number | undefined; };
     readonly response: { readonly changed: boolean; readonly task: Task; };
+  };
+  'POST /admin/failures/{fingerprint}/decision': {
+    readonly params: { readonly fingerprint: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: {
+      readonly state?: 'open' | 'resolved' | 'ignored' | undefined;
+      readonly note?: string | undefined;
+    };
+    readonly response: {
+      readonly fingerprint: string;
+      readonly state: 'open' | 'resolved' | 'ignored';
+      readonly note: string;
+      readonly by: string;
+      readonly at: string;
+    };
+  };
+  'POST /admin/bulk': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: {
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly reason?: string | undefined;
+    };
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
+      readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
+    };
+  };
+  'GET /admin/bulk/{id}': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
+      readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
+    };
+  };
+  'POST /admin/bulk/{id}/cancel': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly id: string;
+      readonly action: 'replay' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+      readonly until: string;
+      readonly matched: number;
+      readonly by: string;
+      readonly reason: string;
+      readonly state: 'scheduled' | 'queued' | 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled';
+      readonly done: number;
+      readonly unchanged: number;
+      readonly startedAt: string;
+      readonly endedAt?: string | undefined;
+      readonly error?: string | undefined;
+    };
   };
   'POST /admin/jobs/{id}/retry': {
     readonly params: { readonly id: string; };
@@ -434,6 +581,28 @@ export interface Api {
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: { readonly destination: string; };
     readonly response: { readonly destination: string; readonly paused: boolean; readonly changed: boolean; };
+  };
+  'GET /admin/outbox/{id}/attempts': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly at: string;
+        readonly durationMs: number;
+        readonly outcome: 'sent' | 'failed' | 'dead';
+        readonly status?: number | undefined;
+        readonly headers?: Readonly<Record<string, string>> | undefined;
+        readonly answer?: string | undefined;
+        readonly error?: string | undefined;
+        readonly cause?: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        } | undefined;
+      })[];
+    };
   };
   'GET /admin/overview': {
     readonly params: Readonly<Record<string, unknown>>;

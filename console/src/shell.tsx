@@ -15,6 +15,7 @@ import {
   X,
 } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { FailureToast } from './failure-toast.tsx';
 import { call } from './lib/api.ts';
 import { timeText } from './lib/format.ts';
 import { focusFilter, useShortcuts } from './lib/keys.ts';
@@ -88,6 +89,7 @@ export function Shell({ onSignedOut }: { readonly onSignedOut: () => void }) {
           <Outlet />
         </main>
       </div>
+      <FailureToast />
       <Palette isOpen={isPaletteOpen} onClose={() => setPaletteOpen(false)} />
       <Help views={views} isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>

@@ -6,12 +6,18 @@ import { cleanText } from '../foundation/error-text.ts';
 import { errorText, errorTextLimits, outcomeOfError } from './delivery-outcome.ts';
 
 test('Terminal, RetryAfter and Snooze become outcomes', () => {
-  assert.deepEqual(outcomeOfError(new Terminal('no')), { kind: 'dead', error: 'no' });
+  const outcome = (error: Error) => {
+    const { facts, ...rest } = outcomeOfError(error);
+    assert.equal(facts?.name, error.name);
+    assert.match(facts?.stack ?? '', /delivery-outcome\.test\.ts/);
+    return rest;
+  };
+  assert.deepEqual(outcome(new Terminal('no')), { kind: 'dead', error: 'no' });
   const later = { kind: 'retry', error: 'busy', afterMs: 50 };
-  assert.deepEqual(outcomeOfError(new RetryAfter(50, 'busy')), later);
-  const snooze = outcomeOfError(new Snooze(50, 'busy'));
+  assert.deepEqual(outcome(new RetryAfter(50, 'busy')), later);
+  const snooze = outcome(new Snooze(50, 'busy'));
   assert.deepEqual(snooze, { ...later, attempted: false });
-  assert.deepEqual(outcomeOfError(new Error('broken')), { kind: 'retry', error: 'broken' });
+  assert.deepEqual(outcome(new Error('broken')), { kind: 'retry', error: 'broken' });
 });
 
 test('a non-retryable error is dead, unless another process can send the message', () => {

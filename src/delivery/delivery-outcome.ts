@@ -1,5 +1,6 @@
 // The outcome of an attempt: plain values, so that the ledger needs nothing of this folder.
 
+import { errorFacts, type ErrorFacts } from '../foundation/failure-cause.ts';
 import { errorText as textOfError } from '../foundation/error-text.ts';
 import { outcomeOf as wordOf } from '../foundation/handler-outcome.ts';
 
@@ -9,6 +10,12 @@ export interface ReceiverResponse {
   readonly body: string;
 }
 
+/** What was sent, as far as it may be stored. */
+export interface SentRequest {
+  /** Values that may be secrets are masked. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export interface Sent {
   readonly kind: 'sent';
   /** The receiver's id: a message id, a stream position. */
@@ -16,6 +23,7 @@ export interface Sent {
   /** Why nothing was sent. */
   readonly skipped?: string | undefined;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
 }
 
 export interface Retry {
@@ -30,12 +38,17 @@ export interface Retry {
   /** The message may have arrived: the request was sent, and no response came. */
   readonly ambiguous?: boolean | undefined;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
+  /** Name, code and stack of a thrown error. */
+  readonly facts?: ErrorFacts | undefined;
 }
 
 export interface Dead {
   readonly kind: 'dead';
   readonly error: string;
   readonly answer?: ReceiverResponse | undefined;
+  readonly request?: SentRequest | undefined;
+  readonly facts?: ErrorFacts | undefined;
 }
 
 export type DeliveryOutcome = Sent | Retry | Dead;
@@ -54,11 +67,12 @@ export const errorTextLimits = { charsMax: 5_000 } as const;
  */
 export function outcomeOfError(error: unknown): Retry | Dead {
   const text = errorText(error);
+  const facts = errorFacts(error);
   const word = wordOf(error);
-  if (word.kind === 'terminal') return { kind: 'dead', error: text };
-  if (word.kind === 'retry-after') return { kind: 'retry', error: text, afterMs: word.ms };
+  if (word.kind === 'terminal') return { kind: 'dead', error: text, facts };
+  if (word.kind === 'retry-after') return { kind: 'retry', error: text, facts, afterMs: word.ms };
   if (word.kind === 'snooze') {
-    return { kind: 'retry', error: text, afterMs: word.ms, attempted: false };
+    return { kind: 'retry', error: text, facts, afterMs: word.ms, attempted: false };
   }
   const isFinal =
     error instanceof Error &&
@@ -66,7 +80,7 @@ export function outcomeOfError(error: unknown): Retry | Dead {
     'retryable' in error &&
     error.retryable === false &&
     !('code' in error && endsWithProcess.has(error.code));
-  return { kind: isFinal ? 'dead' : 'retry', error: text };
+  return { kind: isFinal ? 'dead' : 'retry', error: text, facts };
 }
 
 /** Not the fault of the message: another process, or this one after a restart, can send it. */

@@ -6,7 +6,7 @@ import type { LookupFunction } from 'node:net';
 import { http } from '../foundation/http.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { cleanText } from '../foundation/error-text.ts';
-import { errorText, outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
+import { outcomeOfError, type Dead, type Retry } from './delivery-outcome.ts';
 
 export interface HttpClientOptions {
   /** Resolves host names; the connection uses the returned address. */
@@ -168,7 +168,7 @@ export function outcomeOfFailure(error: unknown): Retry | Dead {
     const outcome = outcomeOfError(cause);
     return outcome.kind === 'retry' && isOut ? { ...outcome, ambiguous: true } : outcome;
   }
-  return { kind: 'retry', error: errorText(cause), ambiguous: isOut };
+  return { ...outcomeOfError(cause), kind: 'retry', ambiguous: isOut };
 }
 
 function abortReason(signal: AbortSignal): Error {

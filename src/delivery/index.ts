@@ -17,6 +17,7 @@ export type { DeliveryMessage } from './delivery-message.ts';
 export {
   errorText,
   errorTextLimits,
+  type SentRequest,
   outcomeOfError,
   type Dead,
   type DeliveryOutcome,

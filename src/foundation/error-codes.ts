@@ -291,6 +291,11 @@ export const errorCodes = {
     meaning: 'The saga is not parked, so it cannot be resumed or skipped.',
     remedy: 'Nothing: details.status is its state.',
   },
+  BULK_COUNT_CHANGED: {
+    retryable: false,
+    meaning: 'Another number of failures matches than the bulk action was confirmed for.',
+    remedy: 'Preview the action again, and start it with the new number (details.matched).',
+  },
   ADDRESS_FORBIDDEN: {
     retryable: false,
     meaning: 'A URL points to a private network, to this machine, or to a reserved address.',

@@ -8,6 +8,7 @@ export {
   type NextAttempt,
 } from './backoff.ts';
 export { parseDuration, type Duration } from './duration.ts';
+export type { ErrorFacts, FailureCause } from './failure-cause.ts';
 export { errorCodes, type ErrorCode, type ErrorCodeInfo } from './error-codes.ts';
 export { hasCode, MillraceError, type ErrorOptions } from './error.ts';
 export { createIds, idFromKey, type IdSource, type IdSourceOptions } from './ids.ts';

@@ -60,6 +60,7 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract whenDue(...given: Parameters<Ledger['whenDue']>): ReturnType<Ledger['whenDue']>;
   abstract find(...given: Parameters<Ledger['find']>): ReturnType<Ledger['find']>;
   abstract getAttempts(id: string): Promise<number>;
+  abstract attemptLog(id: string): ReturnType<Ledger['attemptLog']>;
   abstract bySource(...given: Parameters<Ledger['bySource']>): ReturnType<Ledger['bySource']>;
   abstract erase(...given: Parameters<Ledger['erase']>): ReturnType<Ledger['erase']>;
   abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;

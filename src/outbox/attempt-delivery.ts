@@ -7,6 +7,7 @@ import type { CallDeadlines } from '../foundation/async/call-deadlines.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { errorText } from '../foundation/error-text.ts';
 import { MillraceError } from '../foundation/error.ts';
+import { errorFacts } from '../foundation/failure-cause.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { isForgotten } from '../store/erasure.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
@@ -16,6 +17,7 @@ import { outcomeOf } from '../foundation/handler-outcome.ts';
 import {
   decideDelivery,
   isPoisonous,
+  withAttempt,
   type DeliveryResult,
   type RetrySchedule,
 } from './decide-delivery.ts';
@@ -83,7 +85,8 @@ export function attemptDelivery(
     const nowMs = clock.now();
     const attributes = { integrationType, eventType, outcome: result.kind, correlationId };
     observer.record?.('outbox_delivery_duration_ms', nowMs - startMs, attributes);
-    return decideDelivery(message, result, { nowMs, schedule });
+    const outcome = decideDelivery(message, result, { nowMs, schedule });
+    return withAttempt(outcome, message, { result, startMs, nowMs });
   };
   return deliverMessage(message, context, {
     decide,
@@ -207,9 +210,10 @@ function callDeliver(
 
 function resultOfError(error: unknown): DeliveryResult {
   const text = errorText(error, outboxLimits.lastErrorMax);
+  const facts = errorFacts(error);
   const outcome = outcomeOf(error);
-  if (outcome.kind === 'terminal') return { kind: 'dead', error: text };
-  if (outcome.kind === 'failed') return { kind: 'retry', error: text };
+  if (outcome.kind === 'terminal') return { kind: 'dead', error: text, facts };
+  if (outcome.kind === 'failed') return { kind: 'retry', error: text, facts };
   const attempted = outcome.kind === 'retry-after';
-  return { kind: 'retry', error: text, afterMs: outcome.ms, attempted };
+  return { kind: 'retry', error: text, facts, afterMs: outcome.ms, attempted };
 }

@@ -26,6 +26,7 @@ import type {
 } from './outbox-ledger.ts';
 import type {
   ClaimedMessage,
+  DeliveryAttempt,
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
@@ -64,6 +65,8 @@ export interface OutboxEngine<Transaction>
     filter: OutboxFilter,
     page: { readonly limit: number; readonly after: string | undefined },
   ): Promise<readonly OutboxMessage[]>;
+  /** The JSON of the stored attempts, oldest first. */
+  attempts(id: string): Promise<readonly string[]>;
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
   erase(sources: readonly OutboxSource[], payload: string): Promise<void>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
@@ -155,6 +158,10 @@ export function createOutboxLedger<Transaction>(
       if (found !== undefined) return found.attempts;
       throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, { details: { id } });
     },
+    async attemptLog(id) {
+      if (!isOutboxId(id)) return [];
+      return (await engine.attempts(id)).map((each) => JSON.parse(each) as DeliveryAttempt);
+    },
     async list(filter, page) {
       checkFilter(filter);
       return engine.list(filter, { limit: pageLimit(page), after: page?.after });
@@ -227,6 +234,19 @@ function checked(outcome: OutboxOutcome): OutboxOutcome {
   if (outcome.kind === 'dead') return { ...outcome, error: lastErrorText(outcome.error) };
   if (outcome.kind === 'released' && outcome.dueAt !== undefined) time('dueAt', outcome.dueAt);
   return outcome;
+}
+
+/** The attempt to store with an outcome, as JSON. */
+export function attemptJson(outcome: OutboxOutcome): string | null {
+  if (outcome.kind === 'released' || outcome.attempt === undefined) return null;
+  return JSON.stringify(outcome.attempt);
+}
+
+/** A message with the cause of its last stored attempt. */
+export function withCause(message: OutboxMessage, attempt: string | undefined): OutboxMessage {
+  if (attempt === undefined) return message;
+  const { cause } = JSON.parse(attempt) as DeliveryAttempt;
+  return cause === undefined ? message : { ...message, cause };
 }
 
 /** When the message of an outcome is due again; null: unchanged, or never. */

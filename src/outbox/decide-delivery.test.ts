@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decideDelivery, isPoisonous } from './decide-delivery.ts';
+import { decideDelivery, isPoisonous, withAttempt } from './decide-delivery.ts';
+import { outboxLimits } from './outbox-limits.ts';
 import type { OutboxOutcome } from './outbox-ledger.ts';
 import type { ClaimedMessage } from './outbox-message.ts';
 
@@ -114,4 +115,43 @@ test('a message that killed every process that started it is recognized', () => 
   assert.equal(isPoisonous(claimed({ starts: 10, maxAttempts: 10 })), false);
   assert.equal(isPoisonous(claimed({ starts: 11, maxAttempts: 10 })), true);
   assert.equal(isPoisonous(claimed({ starts: 11, attempts: 5, maxAttempts: 10 })), false);
+});
+
+test('an attempt has its time, the answer up to 2 KiB, the headers and the cause', () => {
+  const answer = { status: 503, body: 'x'.repeat(5_000) };
+  const request = { headers: { authorization: '•••' } };
+  const facts = { name: 'TypeError', code: 'E1' };
+  const result = { ...retry, answer, request, facts };
+  const times = { startMs: nowMs - 21, nowMs };
+  const failed = withAttempt(decideDelivery(claimed(), result, { nowMs }), claimed(), {
+    result,
+    ...times,
+  });
+  assert.equal(failed.kind, 'failed');
+  const { attempt } = failed;
+  const { cause, ...rest } = attempt ?? assert.fail('missing');
+  assert.deepEqual(rest, {
+    at: new Date(nowMs - 21).toISOString(),
+    durationMs: 21,
+    status: 503,
+    answer: 'x'.repeat(outboxLimits.answerBytesMax),
+    headers: request.headers,
+    outcome: 'failed',
+    error: 'HTTP 503',
+  });
+  assert.deepEqual([cause?.name, cause?.code, cause?.fingerprint.length], ['TypeError', 'E1', 12]);
+});
+
+test('a message that is sent has an attempt only after an earlier one has failed', () => {
+  const result = { kind: 'sent', answer: { status: 200, body: 'ok' } } as const;
+  const attemptOf = (attempts: number): unknown => {
+    const message = claimed({ attempts });
+    const outcome = decideDelivery(message, result, { nowMs });
+    return withAttempt(outcome, message, { result, startMs: nowMs, nowMs });
+  };
+  const claim = { id: claimed().id, token: '1.1' };
+  assert.deepEqual(attemptOf(0), { kind: 'sent', claim });
+  const at = new Date(nowMs).toISOString();
+  const attempt = { at, durationMs: 0, status: 200, answer: 'ok', outcome: 'sent' };
+  assert.deepEqual(attemptOf(1), { kind: 'sent', claim, attempt });
 });

@@ -25,6 +25,7 @@ export type { OutboxJob } from '../contracts/outbox-job.ts';
 export { outboxLimits } from './outbox-limits.ts';
 export type {
   ClaimedMessage,
+  DeliveryAttempt,
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,

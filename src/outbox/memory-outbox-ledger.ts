@@ -5,12 +5,15 @@ import { createIds } from '../foundation/ids.ts';
 import { createWaiters, waitWithPoll } from '../foundation/async/waiters.ts';
 import type { OutboxRow } from './check-outbox.ts';
 import {
+  attemptJson,
   createOutboxLedger,
   type EngineClaim,
   type EngineRenewal,
   type OutboxEngine,
   type OutboxLedgerOptions,
+  withCause,
 } from './create-outbox-ledger.ts';
+import { outboxLimits } from './outbox-limits.ts';
 import { jobsKept, outboxJobs, type JobEntry } from './outbox-job.ts';
 import type {
   Enqueued,
@@ -40,6 +43,8 @@ interface Entry {
   sentAtMs: number | undefined;
   lastError: string | undefined;
   jobs: readonly JobEntry[];
+  /** JSON. */
+  attemptLog: readonly string[];
 }
 
 /**
@@ -88,6 +93,7 @@ export function memoryOutboxLedger(
       sentAtMs: undefined,
       lastError: undefined,
       jobs: [],
+      attemptLog: [],
     };
     entries.set(entry.id, entry);
     bySource.set(source, entry);
@@ -100,6 +106,9 @@ export function memoryOutboxLedger(
     if (String(entry.token) !== outcome.claim.token) return 'stale';
     const nowMs = clock.now();
     entry.jobs = jobsAfter(entry, outcome.kind, nowMs);
+    const attempt = attemptJson(outcome);
+    if (attempt !== null)
+      entry.attemptLog = [...entry.attemptLog, attempt].slice(-outboxLimits.attemptsKept);
     Object.assign(entry, { token: 0, leaseUntilMs: 0, lockedAtMs: undefined, lockedBy: undefined });
     entry.updatedAtMs = nowMs;
     switch (outcome.kind) {
@@ -217,7 +226,7 @@ export function memoryOutboxLedger(
   }
 
   function withJobs(entry: Entry): OutboxMessage {
-    const message = toMessage(entry);
+    const message = withCause(toMessage(entry), entry.attemptLog.at(-1));
     if (entry.jobs.length === 0) return message;
     return { ...message, jobs: outboxJobs(entry.jobs, message, String) };
   }
@@ -295,9 +304,10 @@ export function memoryOutboxLedger(
       for (const entry of entries.values()) {
         if (!wanted.has(sourceKey(entry.row))) continue;
         const row = { ...entry.row, payload, headers: null };
-        Object.assign(entry, { row, lastError: undefined });
+        Object.assign(entry, { row, lastError: undefined, attemptLog: [] });
       }
     },
+    attempts: async (id) => entries.get(id)?.attemptLog ?? [],
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
       for (const entry of entries.values()) counts[statusOf(entry)] += 1;

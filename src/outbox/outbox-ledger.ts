@@ -4,6 +4,7 @@
 import type { Forgotten } from '../store/erasure.ts';
 import type {
   ClaimedMessage,
+  DeliveryAttempt,
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
@@ -50,15 +51,25 @@ export type Renewed = ClaimedMessage | 'stale' | 'paused';
 
 /** The outcome of a claimed message. */
 export type OutboxOutcome =
-  | { readonly kind: 'sent'; readonly claim: OutboxClaim }
+  | {
+      readonly kind: 'sent';
+      readonly claim: OutboxClaim;
+      readonly attempt?: DeliveryAttempt | undefined;
+    }
   /** Counts as an attempt. */
   | {
       readonly kind: 'failed';
       readonly claim: OutboxClaim;
       readonly error: string;
       readonly nextDueAt: Date;
+      readonly attempt?: DeliveryAttempt | undefined;
     }
-  | { readonly kind: 'dead'; readonly claim: OutboxClaim; readonly error: string }
+  | {
+      readonly kind: 'dead';
+      readonly claim: OutboxClaim;
+      readonly error: string;
+      readonly attempt?: DeliveryAttempt | undefined;
+    }
   /** Nothing was attempted: the message may be claimed again, immediately or at a time. */
   | { readonly kind: 'released'; readonly claim: OutboxClaim; readonly dueAt?: Date | undefined };
 
@@ -150,11 +161,13 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   find(id: string): Promise<OutboxMessage | undefined>;
   /** The failed attempts of a message. Throws `OUTBOX_UNKNOWN` for an unknown id. */
   getAttempts(id: string): Promise<number>;
+  /** The stored attempts, oldest first; see `DeliveryAttempt`. Empty for an unknown id. */
+  attemptLog(id: string): Promise<readonly DeliveryAttempt[]>;
   /** Oldest first. */
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
   /** All messages of these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
-  /** Replaces the payload of all messages of these events and removes their headers and errors. */
+  /** Replaces the payload of all messages of these events and removes their headers, errors and attempts. */
   erase(sources: readonly OutboxSource[], forgotten: Forgotten): Promise<void>;
   /** Exact, except SENT on PostgreSQL above 100,000 messages: then an estimate of the database. */
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;

@@ -11,6 +11,10 @@ export const outboxLimits = {
   orderingKeyMax: 200,
   workerIdMax: 120,
   lastErrorMax: 5_000,
+  /** Attempts that are kept per message that failed at least once; older attempts are removed. */
+  attemptsKept: 20,
+  /** Bytes of the response that are stored with an attempt. */
+  answerBytesMax: 2_048,
   maxAttemptsDefault: 10,
   maxAttemptsMax: 1_000,
   enqueueMax: 1_000,

@@ -1,6 +1,7 @@
 // Messages as callers enqueue them and as the ledger returns them, with the names of the outbox document.
 
 import type { OutboxJob } from '../contracts/outbox-job.ts';
+import type { FailureCause } from '../foundation/failure-cause.ts';
 
 export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
 
@@ -51,8 +52,30 @@ export interface OutboxMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
+  /** The cause of `lastError`, where the message was looked up and its last attempt is stored. */
+  readonly cause?: FailureCause | undefined;
   /** The jobs that carried it through a queue, oldest first; only where the message was looked up. */
   readonly jobs?: readonly OutboxJob[] | undefined;
+}
+
+/**
+ * One attempt to send a message. The ledger stores the attempts of messages that failed at least once: the last 20,
+ * without secrets. The first attempt of a message is not stored if it succeeds, because that would be one more write
+ * per message.
+ */
+export interface DeliveryAttempt {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly durationMs: number;
+  readonly outcome: 'sent' | 'failed' | 'dead';
+  /** The status of an HTTP response. */
+  readonly status?: number | undefined;
+  /** The headers of the request; values that may be secrets are masked. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The first 2 KiB of the response. */
+  readonly answer?: string | undefined;
+  readonly error?: string | undefined;
+  readonly cause?: FailureCause | undefined;
 }
 
 /** Identifies a claim when it is settled. Each claim has a new token. */

@@ -56,6 +56,8 @@ import {
 import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
+import { bulkTask, bulkType, type BulkOrder } from './failures/bulk-action.ts';
+import type { FailurePlatform } from './failures/failure-sources.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
 
@@ -127,6 +129,8 @@ export interface Platform extends Lifecycle {
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
   /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
+  /** Replays or discards failures as a job. */
+  startBulk(order: BulkOrder): Promise<{ readonly id: string }>;
   readonly handle: HandleCommand;
   /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
@@ -182,11 +186,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   );
   const { delivery, optionsFor } = sendingBy(outbox, modules.destinations)({ clock, observer });
   const sending = ledger && { ...optionsFor(ledger), drainMs, ...config.dispatcher };
+  const failures: FailurePlatform = { clock, engines, tasks: () => tasks.open() };
   const tasks = opening.use(
     tasksOver(engines, {
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
       definitions: modules.tasks,
+      own: [{ type: bulkType, definition: bulkTask(failures) }],
       drainMs,
       leaseMs,
       sweepEveryMs: config.taskSweepEveryMs,
@@ -345,6 +351,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     tasks: tasks.open,
     taskBus: tasks.bus,
     taskCounts: tasks.counts,
+    startBulk: (order: BulkOrder) =>
+      tasks.enqueueOwn({
+        type: bulkType.name,
+        payload: order,
+        tenant: order.filter.tenant,
+        enqueuedBy: order.by,
+      }),
     handle,
     load,
     documents,

@@ -54,7 +54,7 @@ test('a type exists once it is in the file, and a handler without an entry has t
     });
     const tasks = await platform.tasks();
     const names = () => tasks.types().map(({ name }) => name);
-    assert.deepEqual(names(), ['email-send', 'greet']);
+    assert.deepEqual(names(), ['email-send', 'millrace-bulk', 'greet']);
     await assert.rejects(tasks.enqueue({ type: 'report-gen', payload: 1 }), (error) =>
       hasCode(error, 'TASK_TYPE_UNKNOWN'),
     );
@@ -63,7 +63,7 @@ test('a type exists once it is in the file, and a handler without an entry has t
     while (!names().includes('report-gen') && performance.now() < endMs) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    assert.deepEqual(names(), ['email-send', 'report-gen', 'greet']);
+    assert.deepEqual(names(), ['email-send', 'report-gen', 'millrace-bulk', 'greet']);
     await tasks.enqueue({ type: 'report-gen', payload: 1 });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -10,7 +10,7 @@ import { startWorkers } from '../tasks/run/start-workers.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
 import { startTaskSweeper } from '../tasks/run/task-sweeper.ts';
 import { taskType, type TaskType } from '../tasks/task-type.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { Enqueued, NewTask, Tasks } from '../tasks/tasks.ts';
 import { loadTaskTypes, watchTaskTypes } from '../tasks/run/watch-task-types.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import type { AnyTask } from './modules/platform-module.ts';
@@ -24,6 +24,8 @@ export interface PlatformTasks extends AsyncDisposable {
   readonly counts: () => Promise<readonly TypeCount[]> | undefined;
   /** Runs the handlers, if there are any. */
   readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
+  /** Enqueues a job of Millrace itself, and makes sure that some worker runs it. */
+  readonly enqueueOwn: (job: NewTask) => Promise<Enqueued>;
   /** Runs sweeper and orchestrator, if a task type is configured. */
   readonly startSweepers: () => readonly Promise<AsyncDisposable>[];
 }
@@ -33,6 +35,8 @@ export interface PlatformTasksOptions {
   /** YAML; reloaded when it changes. */
   readonly typesFile?: string | undefined;
   readonly definitions: readonly AnyTask[];
+  /** Tasks of Millrace itself: their workers start with those of the definitions, or else with the first job. */
+  readonly own: readonly { readonly type: TaskType; readonly definition: AnyTask }[];
   readonly drainMs?: number | undefined;
   readonly leaseMs?: number | undefined;
   readonly sweepEveryMs?: number | undefined;
@@ -45,7 +49,8 @@ export function tasksOver(
   options: PlatformTasksOptions,
 ): PlatformTasks {
   const { personalData } = engines.store;
-  const { clock, observer, definitions, typesFile, drainMs, leaseMs } = options;
+  const { clock, observer, definitions, own, typesFile, drainMs, leaseMs } = options;
+  const ownDefinitions = own.map(({ definition }) => definition);
   const opened = new AsyncDisposableStack();
   const bus = engines.taskBus;
   const isMemory = engines.roles.some(
@@ -55,6 +60,7 @@ export function tasksOver(
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
     for (const type of written) known.set(type.name, type);
+    for (const { type } of own) if (!known.has(type.name)) known.set(type.name, type);
     for (const { name } of definitions) if (!known.has(name)) known.set(name, taskType(name));
     return [...known.values()];
   };
@@ -69,8 +75,8 @@ export function tasksOver(
     if (typesFile !== undefined) opened.use(watchTaskTypes(created, typesFile, { complete }));
     return created;
   });
-  const work = async (): Promise<AsyncDisposable> =>
-    startWorkers(await tasks(), definitions, {
+  const work = async (handled: readonly AnyTask[]): Promise<AsyncDisposable> =>
+    startWorkers(await tasks(), handled, {
       drainMs,
       leaseMs,
       ...(isMemory
@@ -90,11 +96,21 @@ export function tasksOver(
   };
   const isWanted =
     typesFile !== undefined || definitions.length > 0 || (options.types ?? []).length > 0;
+  /** A process that uses no tasks has no worker and no sweeper until then. */
+  const startOwn = once(async () => {
+    if (isWanted) return;
+    opened.use(await work(ownDefinitions));
+    opened.use(await sweep());
+  });
   return {
+    async enqueueOwn(job) {
+      await startOwn();
+      return (await tasks()).enqueue(job);
+    },
     open: tasks,
     bus,
     counts: () => (isOpen ? tasks().then((engine) => engine.counts()) : undefined),
-    startWorkers: () => (definitions.length === 0 ? [] : [work()]),
+    startWorkers: () => (isWanted ? [work([...definitions, ...ownDefinitions])] : []),
     startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

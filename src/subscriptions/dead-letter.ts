@@ -1,6 +1,7 @@
 // A dead letter: an event whose handler failed, the error, and its status.
 
 import { cleanText, messageOf } from '../foundation/error-text.ts';
+import { errorFacts, failureCause, type FailureCause } from '../foundation/failure-cause.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { Position } from '../store/position.ts';
@@ -24,6 +25,8 @@ export interface DeadLetter {
   readonly payload: unknown;
   /** The error of the last attempt. */
   readonly error: string;
+  /** Name, code, stack and fingerprint of that error; null for dead letters of earlier versions. */
+  readonly cause: FailureCause | null;
   /** Number of attempts, including replays. */
   readonly attempts: number;
   readonly createdAt: string;
@@ -93,13 +96,16 @@ export interface DeadLetterContext {
 
 export function newDeadLetter(event: RecordedEvent, context: DeadLetterContext): NewDeadLetter {
   const { id, handler, shard, parked, error, attempts, history, nowMs } = context;
+  const text = errorText(event, error);
+  const failure = { source: 'dead-letter', where: handler, error: text };
   return {
     id,
     eventId: event.eventId,
     eventType: event.type,
     aggregateId: event.aggregate.id,
     payload: isPersonal(event) ? null : event.payload,
-    error: errorText(event, error),
+    error: text,
+    cause: failureCause(failure, errorFacts(error)),
     attempts,
     createdAt: new Date(nowMs).toISOString(),
     handler,

@@ -2,6 +2,7 @@
 // changes the record: a step costs one write and no read.
 
 import { hasCode } from '../foundation/error.ts';
+import { causeLimits, failureCause, type ErrorFacts } from '../foundation/failure-cause.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import { checkName, encodeValue, invalid, refOf, stale, checkInteger } from './rules/check-task.ts';
 import {
@@ -21,7 +22,7 @@ import {
 import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { ChangeBatcher } from './task-changes.ts';
-import { isTerminal, neverMs, subjectOfJob, type StoredTask } from './task-job.ts';
+import { isTerminal, neverMs, subjectOfJob, taskTypeOf, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
 import { endedChildren, type TaskChanges } from './task-changes.ts';
@@ -159,7 +160,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
     async failStep(token, { name, kind = 'step', failure, retries = 0, retryAfterMs }) {
       checkName('name', name);
       checkInteger('retries', retries, { min: 0, max: limits.retriesMax });
-      const step = { name, kind, failure: toFailure(failure), retries, retryAfterMs };
+      const step = { name, kind, failure: toFailure(failure, token), retries, retryAfterMs };
       const { isRetried } = await write(token, (task, decide) =>
         decideStepFailure(task, step, decide),
       );
@@ -252,7 +253,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       await write(token, (task, decide) => decideComplete(task, result, decide));
     },
     async fail(token, failure, { retryAfterMs } = {}) {
-      const stored = toFailure(failure);
+      const stored = toFailure(failure, token);
       await write(token, (task, decide) =>
         decideFailure(task, stored, { ...decide, retryAfterMs }),
       );
@@ -276,10 +277,13 @@ function checkSteps(task: StoredTask): void {
   throw invalid('name', `exceeds the limit of ${limits.stepsMax} steps per job`);
 }
 
-function toFailure({ message, code, isTerminal: isLast }: TaskFailure): TaskFailure {
-  return {
-    message: message.slice(0, limits.errorCharsMax),
-    code: code?.slice(0, limits.labelCharsMax),
-    isTerminal: isLast || undefined,
+function toFailure(failure: TaskFailure, { id }: { readonly id: string }): TaskFailure {
+  const message = failure.message.slice(0, limits.errorCharsMax);
+  const facts: ErrorFacts = {
+    name: failure.name?.slice(0, causeLimits.nameCharsMax),
+    code: failure.code?.slice(0, limits.labelCharsMax),
+    stack: failure.stack?.slice(0, causeLimits.stackCharsMax),
   };
+  const cause = failureCause({ source: 'job', where: taskTypeOf(id), error: message }, facts);
+  return { message, ...cause, isTerminal: failure.isTerminal || undefined };
 }

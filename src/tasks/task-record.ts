@@ -1,5 +1,6 @@
 // The content of a job's JSON fields, and the job as callers see it.
 
+import type { ErrorFacts } from '../foundation/failure-cause.ts';
 import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
 import { neverMs } from './task-job.ts';
@@ -7,9 +8,10 @@ import { taskLimits } from './task-limits.ts';
 import type { TimelineEntry } from './tasks.ts';
 
 /** An error of a handler or a step, as stored data. */
-export interface TaskFailure {
+export interface TaskFailure extends ErrorFacts {
   readonly message: string;
-  readonly code?: string | undefined;
+  /** Equal for failures of one cause; set when the failure is stored. */
+  readonly fingerprint?: string | undefined;
   /** Thrown as `Terminal`: no retry. */
   readonly isTerminal?: boolean | undefined;
 }

@@ -1,8 +1,13 @@
 // The console in a real browser.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
+import { webhookDestination } from '../../src/destinations/webhook/index.ts';
+import { defineModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
 import { until } from '../../src/testing/support/server/api-rig.ts';
@@ -216,18 +221,103 @@ describe('the console in Chromium', () => {
     await using visit = await rig.visit();
     const { page } = visit;
     await page.getByRole('link', { name: 'Show' }).first().click();
-    await page.getByText('2 failures, 2 causes').waitFor();
+    await page.getByText('3 failures, 3 causes').waitFor();
     rig.api.faults.isFixed = true;
     await page.getByRole('button', { name: /sub:banking:alarm:v1/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
-    await page.getByText('Replay of 1 requested').waitFor();
-    await page.getByText('1 failure, 1 cause').waitFor();
-    await visit.open('failures');
-    await page.getByRole('button', { name: /partner:x/ }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+    await page.getByText('Replay requested for 1 of 1').waitFor();
+    await page.getByText('2 failures, 2 causes').waitFor();
+    for (const name of [/partner:x/, /banking\.review\.v1/]) {
+      await visit.open('failures');
+      await page.getByRole('button', { name }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
+      await page.getByText('Replay requested for 1 of 1').waitFor();
+    }
     await page.getByText('Nothing has failed').waitFor();
     const { outbox } = rig.api.platform.engines;
     await until(async () => (await outbox?.counts())?.SENT === 3);
+  });
+
+  test('from the red message about a failing webhook to its cause to replayed, in three clicks', async () => {
+    const received: (string | undefined)[] = [];
+    let status = 400;
+    const receiver = createServer((request, response) => {
+      received.push(String(request.headers['webhook-id']));
+      response.writeHead(status).end('no such account');
+    });
+    receiver.listen(0, '127.0.0.1');
+    await once(receiver, 'listening');
+    const { port } = receiver.address() as AddressInfo;
+    await using webhook = webhookDestination({
+      endpoint: {
+        id: 'partner',
+        url: `http://127.0.0.1:${port}/hook`,
+        secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+      },
+      allowHttp: true,
+      allowAddresses: ['127.0.0.1/32'],
+    });
+    const hooks = defineModule({
+      name: 'hooks',
+      outbox: [
+        {
+          name: 'sub:shop:hooks:v1',
+          filter: { category: 'shop.order.v1' },
+          mapper: {
+            map: ({ type, payload }) => ({
+              integrationType: 'webhook:partner',
+              eventType: type,
+              payload: payload as Record<string, unknown>,
+            }),
+          },
+        },
+      ],
+      destinations: { webhook },
+    });
+    try {
+      await using rig = await openConsole(browser, {}, [hooks]);
+      await using visit = await rig.visit();
+      const { page } = visit;
+      await visit.open('events');
+      await page.getByRole('status').getByText('Live').waitFor();
+      await rig.append('order.placed.v1');
+      const message = page.getByRole('alert').filter({ hasText: 'webhook:partner' });
+      await message.getByRole('link', { name: 'Show the cause' }).click();
+      const sheet = page.getByRole('dialog');
+      await sheet.getByText('Attempts').first().click();
+      await sheet.getByText('webhook-signature: •••').waitFor();
+      status = 204;
+      await sheet.getByRole('button', { name: 'Replay 1' }).click();
+      await page.getByText('Replay requested for 1 of 1').waitFor();
+      await page.getByText('Nothing has failed').waitFor();
+      await until(() => received.length === 2);
+      assert.equal(received[1], received[0]);
+    } finally {
+      receiver.closeAllConnections();
+      await new Promise((resolve) => receiver.close(resolve));
+    }
+  });
+
+  test('a cause is noted and resolved, and comes back when it happens again', async () => {
+    await using rig = await openConsole(browser);
+    await rig.api.fail('core');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('failures');
+    await page.getByRole('button', { name: /partner:x/ }).click();
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('stack').click();
+    await sheet.getByText(/at failOn/).waitFor();
+    await sheet.getByLabel('Note').fill('asked Eve');
+    await sheet.getByRole('button', { name: 'Save note' }).click();
+    await page.getByRole('button', { name: /asked Eve/ }).waitFor();
+    await sheet.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: /partner:x/ }).waitFor({ state: 'detached' });
+    await visit.open('failures');
+    await page.getByText('2 causes').waitFor();
+    await rig.api.platform.engines.outbox?.replay({});
+    await page.getByRole('button', { name: /asked Eve/ }).click();
+    await page.getByText('and happened again').waitFor();
   });
 
   test('works under the base path of a proxy', async () => {

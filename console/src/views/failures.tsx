@@ -1,25 +1,24 @@
 // Everything that failed, grouped by cause: replay or discard a whole group, or one of its failures.
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { CircleCheck, RotateCw, Trash2 } from 'lucide-react';
-import { useState, type FormEvent } from 'react';
+import { CircleCheck } from 'lucide-react';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
-import { discardIds, replayIds } from '../lib/replay.ts';
-import { allows, useSession } from '../lib/session.ts';
-import { Ago, Badge, Button, cx, PageTitle, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
-import { Modal, Sheet } from '../ui/sheet.tsx';
+import { Ago, Badge, cx, PageTitle } from '../ui/parts.tsx';
+import { Sheet } from '../ui/sheet.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
+import { GroupDetail } from './failure-group.tsx';
 
 type Group = ResponseOf<'GET /admin/failures'>['items'][number];
-type Detail = ResponseOf<'GET /admin/failures/{fingerprint}'>;
 
 const sourceNames: Readonly<Record<Group['source'], string>> = {
   'dead-letter': 'dead letter',
   delivery: 'delivery',
   job: 'job',
+  bus: 'bus message',
+  saga: 'parked saga',
 };
 
 export function FailuresView() {
@@ -109,6 +108,9 @@ function GroupRow({
           {tenants.length > 0 ? (
             <span>· {tenants.length === 1 ? tenants[0] : `${tenants.length} tenants`}</span>
           ) : null}
+          {group.decision !== undefined && group.decision.note !== '' ? (
+            <span className="truncate">· {group.decision.note}</span>
+          ) : null}
           {final < count ? <Badge tone="warn">{countText(count - final)} tried again</Badge> : null}
         </span>
       </span>
@@ -179,167 +181,5 @@ function GroupSheet({
         <GroupDetail key={fingerprint} detail={data} />
       )}
     </Sheet>
-  );
-}
-
-function GroupDetail({ detail: { group, items, ids } }: { readonly detail: Detail }) {
-  const client = useQueryClient();
-  const session = useSession();
-  const [isDiscarding, setDiscarding] = useState(false);
-  const [done, setDone] = useState<string>();
-  const { source } = group;
-  const mayReplay =
-    source === 'job'
-      ? allows(session, 'POST /admin/jobs/{id}/retry')
-      : allows(
-          session,
-          source === 'delivery' ? 'POST /admin/outbox/replay' : 'POST /admin/dlq/replay',
-        );
-  const refresh = (): void => void client.invalidateQueries({ queryKey: ['failures'] });
-  const replay = useMutation({
-    mutationFn: (chosen: readonly string[]) => replayIds(source, chosen),
-    onSuccess: (count) => {
-      setDone(`Replay of ${countText(count)} requested.`);
-      refresh();
-    },
-  });
-  const discard = useMutation({
-    mutationFn: (reason: string) => discardIds(ids, reason),
-    onSuccess: (count) => {
-      setDiscarding(false);
-      setDone(`${countText(count)} discarded.`);
-      refresh();
-    },
-  });
-  const failed = replay.error ?? discard.error;
-  return (
-    <div className="flex flex-col gap-4">
-      <div className="flex flex-col gap-2">
-        <p className="text-sm font-medium break-words">{group.title}</p>
-        <p className="flex flex-wrap items-center gap-x-2 text-xs text-soft">
-          <Badge tone="bad">
-            {countText(group.count)} {group.count === 1 ? 'failure' : 'failures'}
-          </Badge>
-          first <Time at={group.first} /> last <Time at={group.last} />
-        </p>
-      </div>
-      {mayReplay && ids.length > 0 ? (
-        <div className="flex flex-wrap gap-2">
-          <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate(ids)}>
-            <RotateCw size={14} aria-hidden />
-            {replay.isPending ? 'Replaying…' : `Replay ${countText(ids.length)}`}
-          </Button>
-          {source === 'dead-letter' ? (
-            <Button onClick={() => setDiscarding(true)}>
-              <Trash2 size={14} aria-hidden />
-              Discard {countText(ids.length)}…
-            </Button>
-          ) : null}
-        </div>
-      ) : null}
-      {done === undefined ? null : (
-        <p role="status" className="rounded-md bg-good-wash px-3 py-2 text-xs text-good">
-          {done}
-        </p>
-      )}
-      {failed === null ? null : (
-        <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
-          {failed.message}
-        </p>
-      )}
-      <ul className="divide-y divide-line overflow-hidden rounded-md border border-line">
-        {items.map((each) => (
-          <li key={each.id} className="flex flex-col gap-1.5 px-3 py-2.5 text-xs">
-            <div className="flex flex-wrap items-center gap-2">
-              <span className="mono min-w-0 truncate font-medium">{each.type}</span>
-              {each.isFinal ? null : <Badge tone="warn">tried again</Badge>}
-              <span className="ml-auto">
-                <Time at={each.at} />
-              </span>
-            </div>
-            <p className="mono break-words text-bad">{each.error}</p>
-            <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
-              <span>
-                {each.attempts} {each.attempts === 1 ? 'attempt' : 'attempts'}
-              </span>
-              {each.stream === undefined ? null : <StreamLink stream={each.stream} />}
-              {each.correlationId === undefined ? null : (
-                <TraceLink id={each.correlationId}>trace</TraceLink>
-              )}
-              {mayReplay && each.isFinal ? (
-                <button
-                  type="button"
-                  disabled={replay.isPending}
-                  onClick={() => replay.mutate([each.id])}
-                  className="ml-auto text-accent hover:underline"
-                >
-                  Replay this one
-                </button>
-              ) : null}
-            </div>
-          </li>
-        ))}
-      </ul>
-      {group.count > items.length ? (
-        <p className="text-xs text-soft">
-          The latest {items.length} of {countText(group.count)} are shown; Replay and Discard act on
-          all of them.
-        </p>
-      ) : null}
-      <DiscardDialog
-        count={ids.length}
-        isOpen={isDiscarding}
-        isPending={discard.isPending}
-        onClose={() => setDiscarding(false)}
-        onDiscard={(reason) => discard.mutate(reason)}
-      />
-    </div>
-  );
-}
-
-function DiscardDialog({
-  count,
-  isOpen,
-  isPending,
-  onClose,
-  onDiscard,
-}: {
-  readonly count: number;
-  readonly isOpen: boolean;
-  readonly isPending: boolean;
-  readonly onClose: () => void;
-  readonly onDiscard: (reason: string) => void;
-}) {
-  const [reason, setReason] = useState('');
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    onDiscard(reason.trim());
-  };
-  return (
-    <Modal isOpen={isOpen} onClose={onClose} title={`Discard ${countText(count)} dead letters?`}>
-      <form onSubmit={submit} className="flex flex-col gap-3 p-4">
-        <p className="text-xs text-soft">
-          The handler never processes these events. Later events of their aggregates continue. This
-          cannot be undone.
-        </p>
-        <label htmlFor="reason" className="text-xs font-medium">
-          Reason, stored with each dead letter
-        </label>
-        <input
-          id="reason"
-          required
-          maxLength={2_000}
-          value={reason}
-          onChange={({ target }) => setReason(target.value)}
-          className="h-9 rounded-md border border-strong bg-page px-3"
-        />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={isPending || reason.trim() === ''}>
-            Discard {countText(count)}
-          </Button>
-        </div>
-      </form>
-    </Modal>
   );
 }

@@ -5,6 +5,7 @@ import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { DeliveryContext, Destination } from '../../delivery/destination.ts';
 import { outcomeOfResponse } from '../../delivery/http-outcome.ts';
+import { maskedHeaders } from '../../delivery/masked-headers.ts';
 import { createHttpClient, outcomeOfFailure } from '../../delivery/http-post.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
@@ -111,28 +112,24 @@ export function webhookDestination(options: WebhookOptions): Destination & Async
     const content = webhookContent(message, { format, source: options.source });
     const id = webhookId(idempotencyKey);
     const timestampMs = clock.now();
-    const posted = await client.post({
-      url,
-      signal,
-      body: content.body,
-      headers: {
-        'user-agent': 'millrace-webhook',
-        ...lowerCased(target.headers),
-        ...tracing(message),
-        ...content.headers,
-        'idempotency-key': encodeHeader(idempotencyKey),
-        'webhook-id': id,
-        'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
-        'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
-      },
-    });
-    const { status, body, headers } = posted;
-    return outcomeOfResponse({
-      status,
-      body,
-      retryAfter: headers['retry-after'],
-      nowMs: clock.now(),
-    });
+    const headers = {
+      'user-agent': 'millrace-webhook',
+      ...lowerCased(target.headers),
+      ...tracing(message),
+      ...content.headers,
+      'idempotency-key': encodeHeader(idempotencyKey),
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(timestampMs / 1_000)),
+      'webhook-signature': signWebhook({ id, timestampMs, body: content.body }, target.secrets),
+    };
+    const outcome = await client
+      .post({ url, signal, body: content.body, headers })
+      .then(
+        ({ status, body, headers: { 'retry-after': retryAfter } }) =>
+          outcomeOfResponse({ status, body, retryAfter, nowMs: clock.now() }),
+        outcomeOfFailure,
+      );
+    return { ...outcome, request: { headers: maskedHeaders(headers) } };
   }
 
   async function recordHealth(target: WebhookEndpoint, outcome: DeliveryOutcome): Promise<void> {

@@ -57,6 +57,7 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   whenDue: true,
   find: true,
   getAttempts: true,
+  attemptLog: true,
   bySource: true,
   erase: true,
   list: true,

@@ -21,6 +21,7 @@ export type ApiPlatform = Pick<
   | 'rebuilds'
   | 'roles'
   | 'sagaAdmin'
+  | 'startBulk'
   | 'state'
   | 'subscriptions'
   | 'taskBus'

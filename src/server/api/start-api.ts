@@ -24,6 +24,7 @@ import {
 import type { JwtSettings } from '../../platform/config/millrace-config.ts';
 import { createJwtVerifier, type JwtVerifier } from '../http/jwt-verifier.ts';
 import type { Route } from '../../platform/modules/route.ts';
+import { bulkRoutes } from '../console/bulk-routes.ts';
 import { consolePages } from '../console/console-pages.ts';
 import { destinationRoutes } from '../console/destination-routes.ts';
 import { failureRoutes } from '../console/failure-routes.ts';
@@ -92,7 +93,8 @@ export async function startApi(
   const custom = [
     ...sessionRoutes({ platform, audit }, { authenticate, routes: () => routes }),
     ...overviewRoutes(platform, overview),
-    ...failureRoutes(platform),
+    ...failureRoutes({ platform, audit }),
+    ...bulkRoutes({ platform, audit }),
     ...destinationRoutes(platform),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),

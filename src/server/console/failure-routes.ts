@@ -3,15 +3,32 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
-import { returns, routesOf, tenantWithin, type ApiPlatform } from '../api/api-context.ts';
-import { closed, text } from '../api/admin/admin-context.ts';
-import { causeOf } from './failure-cause.ts';
-import { failureLimits, failureSources, groupFailures, readFailures } from './failures.ts';
+import { returns, routesOf, tenantWithin } from '../api/api-context.ts';
+import {
+  actorName,
+  audited,
+  closed,
+  failureCauseSchema,
+  text,
+  type AdminContext,
+} from '../api/admin/admin-context.ts';
+import { failureDecisions, failureStates } from '../../platform/failures/failure-decisions.ts';
+import { failureSources } from '../../platform/failures/failure-sources.ts';
+import { failureLimits, groupFailures, readFailures } from '../../platform/failures/failures.ts';
 
-const { get } = routesOf('console', 'read');
+const { get, post } = routesOf('console', { get: 'read', post: 'operate' });
 const count = Type.Integer();
 const optionalText = Type.Optional(Type.String());
 const source = Type.Enum([...failureSources]);
+
+const state = Type.Enum([...failureStates]);
+const decisionSchema = closed({
+  fingerprint: Type.String(),
+  state,
+  note: Type.String(),
+  by: Type.String(),
+  at: Type.String(),
+});
 
 const group = closed({
   fingerprint: Type.String(),
@@ -24,15 +41,18 @@ const group = closed({
   tenants: Type.Array(Type.String()),
   first: Type.String(),
   last: Type.String(),
+  state,
+  decision: Type.Optional(decisionSchema),
   buckets: Type.Array(count, { description: 'Failures by time, from the first failure to now.' }),
 });
 
-const failure = closed({
+export const failureSchema = closed({
   source,
   id: Type.String(),
   where: Type.String(),
   type: Type.String(),
   error: Type.String(),
+  cause: failureCauseSchema,
   at: Type.String(),
   attempts: count,
   tenant: optionalText,
@@ -48,13 +68,22 @@ const isComplete = Type.Boolean({
   description: `False: there are more than ${failureLimits.lookedMax} failures of one kind.`,
 });
 
-export function failureRoutes(platform: ApiPlatform): readonly Route[] {
+export function failureRoutes(context: AdminContext): readonly Route[] {
+  const { platform } = context;
+  const { clock } = platform;
+  const decisions = failureDecisions(platform.engines.store, { clock });
   return [
     route({
       ...get,
       path: '/admin/failures',
-      summary: 'Dead letters, failed deliveries and failed jobs, grouped by cause',
-      query: closed({ tenant }),
+      summary: 'Dead letters, failed deliveries and jobs, parked sagas, grouped by cause',
+      query: closed({
+        tenant,
+        source: Type.Optional(source),
+        state: Type.Optional(
+          Type.Enum([...failureStates, 'all'], { description: 'Default: open.' }),
+        ),
+      }),
       responses: {
         200: returns(
           'Groups, latest first',
@@ -62,10 +91,15 @@ export function failureRoutes(platform: ApiPlatform): readonly Route[] {
         ),
       },
       async handle(request) {
-        const found = await readFailures(platform, tenantWithin(request, request.query.tenant));
+        const { state: wanted = 'open', source: from } = request.query;
+        const found = await readFailures(platform, {
+          source: from,
+          tenant: tenantWithin(request, request.query.tenant),
+        });
+        const groups = groupFailures(found.items, clock.now(), await decisions.all());
         return {
           body: {
-            items: groupFailures(found.items, platform.clock.now()),
+            items: groups.filter((each) => wanted === 'all' || each.state === wanted),
             looked: found.items.length,
             isComplete: found.isComplete,
           },
@@ -80,25 +114,44 @@ export function failureRoutes(platform: ApiPlatform): readonly Route[] {
       query: closed({ tenant }),
       responses: {
         200: returns(
-          `At most ${failureLimits.itemsMax} failures, latest first, and the ids of all of them`,
-          closed({ group, items: Type.Array(failure), ids: Type.Array(Type.String()) }),
+          `At most ${failureLimits.itemsMax} failures, latest first, and the time of the response, for a bulk action`,
+          closed({ group, items: Type.Array(failureSchema), until: Type.String() }),
         ),
       },
       async handle(request) {
         const { fingerprint } = request.params;
-        const { items } = await readFailures(platform, tenantWithin(request, request.query.tenant));
-        const found = items
-          .filter((each) => causeOf(each).fingerprint === fingerprint)
-          .toSorted((a, b) => (a.at > b.at ? -1 : 1));
-        const [only] = groupFailures(found, platform.clock.now());
+        const until = new Date(clock.now()).toISOString();
+        const { items } = await readFailures(platform, {
+          fingerprint,
+          tenant: tenantWithin(request, request.query.tenant),
+        });
+        const found = items.toSorted((a, b) => (a.at > b.at ? -1 : 1));
+        const [only] = groupFailures(found, clock.now(), await decisions.all());
         if (only === undefined) {
           throw new MillraceError('NOT_FOUND', `no failure has the cause '${fingerprint}'`, {
             details: { fingerprint },
           });
         }
-        // Deliveries that are still tried cannot be replayed.
-        const ids = found.filter(({ isFinal }) => isFinal).map(({ id }) => id);
-        return { body: { group: only, items: found.slice(0, failureLimits.itemsMax), ids } };
+        return { body: { group: only, items: found.slice(0, failureLimits.itemsMax), until } };
+      },
+    }),
+    route({
+      ...post,
+      path: '/admin/failures/{fingerprint}/decision',
+      isGlobal: true,
+      summary: 'Resolves or ignores a cause until it happens again, reopens it, or sets its note',
+      params: closed({ fingerprint: text(12) }),
+      body: closed({
+        state: Type.Optional(state),
+        note: Type.Optional(Type.String({ maxLength: 2_000, pattern: '^[^\\u0000]*$' })),
+      }),
+      responses: { 200: returns('The decision', decisionSchema) },
+      handle(request) {
+        const { fingerprint } = request.params;
+        const what = { action: 'failure.decide', target: fingerprint };
+        return audited(context, request, what, async () => ({
+          body: await decisions.decide(fingerprint, { ...request.body, by: actorName(request) }),
+        }));
       },
     }),
   ];

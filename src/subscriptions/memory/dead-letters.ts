@@ -33,6 +33,7 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
           discardReason: null,
         }),
         error: added.error,
+        cause: added.cause,
         parked: added.parked,
         status: 'pending',
         attempts: (before?.attempts ?? 0) + added.attempts,

@@ -13,7 +13,8 @@ import { fenced, sqlSettlements } from './settlement.ts';
 
 const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,
   replayed_at_ms, replayed_by, notes, handler, shard, tenant, correlation_id, stream, revision,
-  position, parked, history, replay_requested_at_ms, discarded_at_ms, discarded_by, discard_reason`;
+  position, parked, history, replay_requested_at_ms, discarded_at_ms, discarded_by, discard_reason,
+  cause`;
 
 export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const settlements = sqlSettlements(dialect);
@@ -24,11 +25,12 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const sql = {
     existing: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
     insert: `insert into ${letters} (id, event_id, event_type, aggregate_id, payload, error, attempts,
-        created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history)
-      values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+        created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history,
+        cause)
+      values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
       on conflict (event_id, handler) do nothing`,
     reopen: `update ${letters} set status = 'pending', error = ?2, attempts = ?3, history = ?4,
-        parked = ?5, replayed_at_ms = null, replay_requested_at_ms = null where id = ?1`,
+        parked = ?5, cause = ?6, replayed_at_ms = null, replay_requested_at_ms = null where id = ?1`,
     block: `insert into ${blocked} (subscription, shard, stream, due_at_ms) values (?1, ?2, ?3, ?4)
       on conflict (subscription, shard, stream) do update set due_at_ms = excluded.due_at_ms`,
     addWaiting: `insert into ${waiting} (subscription, shard, stream, position, event_id, failures, history)
@@ -97,6 +99,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         toSequence(letter.position),
         letter.parked ? 1 : 0,
         JSON.stringify(letter.history),
+        causeCell(letter),
       ],
     };
   }
@@ -111,6 +114,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         Number(attempts) + letter.attempts,
         JSON.stringify(all.slice(-subscriptionLimits.historyMax)),
         letter.parked ? 1 : 0,
+        causeCell(letter),
       ],
     };
   }
@@ -273,5 +277,10 @@ function toLetter(row: SqlCells): DeadLetter {
     discardedAt: time(22),
     discardedBy: textOrNull(23),
     discardReason: textOrNull(24),
+    cause: JSON.parse(textOrNull(25) ?? 'null') as DeadLetter['cause'],
   };
+}
+
+function causeCell({ cause }: NewDeadLetter): string | null {
+  return cause === null ? null : JSON.stringify(cause);
 }

@@ -19,6 +19,10 @@ export interface SqlTypes {
   readonly plain: string;
 }
 
+/** Name, code, stack and fingerprint of the error of a dead letter, as JSON. */
+export const deadLetterCause = ({ at }: Pick<SqlTypes, 'at'>): string =>
+  `alter table ${at}dead_letters add column cause text;`;
+
 /** Without the table `subscriptions`, which the engines create in different steps. */
 export function subscriptionTables({
   at,

@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { applySchema } from '../../contracts/apply-schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { errorFacts } from '../../foundation/failure-cause.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import { outcomeOf } from '../../foundation/handler-outcome.ts';
@@ -365,18 +366,18 @@ const noRetryHelps = new Set([
 
 function failureOf(error: unknown): TaskFailure {
   const message = error instanceof Error ? error.message : String(error);
-  const code =
-    error instanceof Error && 'code' in error && typeof error.code === 'string'
-      ? error.code
-      : undefined;
+  const facts = errorFacts(error);
+  const { code } = facts;
   const isTerminal =
     outcomeOf(error).kind === 'terminal' || (code !== undefined && noRetryHelps.has(code));
-  return { message, code, isTerminal };
+  return { message, ...facts, isTerminal };
 }
 
 /** The error of an earlier run, as far as it is stored. */
 function errorOf(failure: TaskFailure | undefined): Error {
-  return Object.assign(new Error(failure?.message ?? 'the step failed'), { code: failure?.code });
+  const { message = 'the step failed', code, name = 'Error', stack = '' } = failure ?? {};
+  const error = Object.assign(new Error(message), { code, name });
+  return Object.assign(error, { stack: `${name}: ${message}\n${stack}` });
 }
 
 interface StepLimits {

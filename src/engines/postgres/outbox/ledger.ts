@@ -24,6 +24,7 @@ import { checkClient, type TransactionQuery } from '../transactions/transaction-
 import { createLaneFloors } from './lane-floors.ts';
 import { createPostgresOutboxListener } from './listener.ts';
 import {
+  attemptArrays,
   claimArrays,
   columnsOf,
   encodeRows,
@@ -62,6 +63,7 @@ export function postgresOutboxLedger(
   const enqueueSql = statement('enqueue', queries.enqueueSql);
   const findSourcesSql = statement('find-sources', queries.findSourcesSql);
   const settleSql = statement('settle', queries.settleSql);
+  const settleWithAttemptsSql = statement('settle-with-attempts', queries.settleWithAttemptsSql);
   const claimSql = statement('claim', queries.claimSql);
   const renewSql = statement('renew', queries.renewSql);
   const extendSql = statement('extend', queries.extendSql);
@@ -168,7 +170,10 @@ export function postgresOutboxLedger(
       return rows.map((row) => toClaimed(row, request.workerId));
     },
     async settle(outcomes) {
-      const results = await query(settleSql, outcomeArrays(outcomes));
+      const attempts = attemptArrays(outcomes);
+      const results = await (attempts === undefined
+        ? query(settleSql, outcomeArrays(outcomes))
+        : query(settleWithAttemptsSql, [...outcomeArrays(outcomes), ...attempts]));
       // Rows with a lane can be claimed again, the others are stale.
       for (const [seq, , lane = null] of results) {
         if (lane !== null) floors.lower({ lane: Number(lane), seq: Number(seq) });
@@ -220,6 +225,8 @@ export function postgresOutboxLedger(
       }));
       await query(statement('erase', queries.eraseSql), [JSON.stringify(wanted), payload]);
     },
+    attempts: async (id) =>
+      (await query(statement('attempts', queries.attemptsSql), [id])).map(([each]) => String(each)),
     async counts() {
       const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0 };
       for (const [status, count] of await query(statement('counts', queries.countsSql), [])) {

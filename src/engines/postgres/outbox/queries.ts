@@ -1,6 +1,7 @@
 // The statements of the outbox ledger; `{schema}` becomes the quoted schema name.
 
 import type { OutboxStatus } from '../../../outbox/outbox-message.ts';
+import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { ms } from './functions.ts';
 
 /** $1: rows as JSON; $2, $3: lock class and channel. Returns the new messages. */
@@ -54,6 +55,28 @@ join {schema}.messages m using (source_stream_id, source_event_id, integration_t
 
 export const settleSql =
   'select o_seq, o_token, o_lane from {schema}.settle_claims($1, $2, $3, $4, $5)';
+
+/** `settleSql`, which also stores attempts. $6, $7, $8: seq, token and JSON of each attempt. */
+export const settleWithAttemptsSql = `
+with settled as materialized (
+  ${settleSql}
+), attempt as (
+  select * from unnest($6::bigint[], $7::bigint[], $8::text[]) as a(seq, token, attempt)
+  where not exists (
+    select from settled s where s.o_seq = a.seq and s.o_token = a.token and s.o_lane is null)
+), added as (
+  insert into {schema}.attempts (seq, attempt) select seq, attempt from attempt
+), removed as (
+  -- The new attempt is not visible to this statement.
+  delete from {schema}.attempts x using attempt a where x.seq = a.seq and ${outboxLimits.attemptsKept} <= 1 + (
+    select count(*) from {schema}.attempts n where n.seq = x.seq and n.number > x.number)
+)
+select o_seq, o_token, o_lane from settled`;
+
+/** $1: the id of a message. */
+export const attemptsSql = `
+select a.attempt from {schema}.messages m join {schema}.attempts a on a.seq = m.seq
+where m.id = $1 order by a.number`;
 
 export const claimSql = 'select * from {schema}.claim_due($1, $2, $3, $4, $5, $6)';
 
@@ -111,7 +134,8 @@ const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integratio
     (select x.jobs from {schema}.sent x where x.seq = m.seq),
     (select x.jobs from {schema}.ready x where x.seq = m.seq),
     (select x.jobs from {schema}.retry x where x.seq = m.seq),
-    (select x.jobs from {schema}.dead x where x.seq = m.seq))::text`;
+    (select x.jobs from {schema}.dead x where x.seq = m.seq))::text,
+  (select x.attempt from {schema}.attempts x where x.seq = m.seq order by x.number desc limit 1)`;
 
 const unsettled = `select seq from {schema}.ready union all select seq from {schema}.retry
   union all select seq from {schema}.queued`;
@@ -157,7 +181,9 @@ with old as materialized (
     (state) =>
       `in_${state} as (update {schema}.${state} s set last_error = null from old where s.seq = old.seq)`,
   )
-  .join(', ')}
+  .join(
+    ', ',
+  )}, attempts as (delete from {schema}.attempts where seq = any (array(select seq from old)))
 update {schema}.messages m set payload = $2, headers = null from old where m.seq = old.seq`;
 
 /** Up to this number of messages the count is exact; above it, SENT is an estimate. */
@@ -202,6 +228,7 @@ with old as (
     select ctid from {schema}.sent where sent_at < to_timestamp($1::float8 / 1000)
     order by sent_at limit $2 for update skip locked))
   returning seq
+), attempts as (delete from {schema}.attempts where seq = any (array(select seq from old))
 ), purged as (delete from {schema}.messages m using old where m.seq = old.seq returning 1)
 select count(*) from purged`;
 
@@ -217,7 +244,8 @@ order by s.sent_at, s.seq`;
 export const forgetSql = `
 with old as materialized (
   select m.seq from {schema}.messages m where m.id = any ($1::uuid[])
-), unsent as (delete from {schema}.sent s using old where s.seq = old.seq)
+), unsent as (delete from {schema}.sent s using old where s.seq = old.seq
+), attempts as (delete from {schema}.attempts where seq = any (array(select seq from old)))
 delete from {schema}.messages m using old where m.seq = old.seq`;
 
 export const pauseSql = `

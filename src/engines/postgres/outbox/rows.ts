@@ -1,7 +1,7 @@
 // Converts messages and claims of the ledger to PostgreSQL rows and back.
 
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { dueMsOf } from '../../../outbox/create-outbox-ledger.ts';
+import { attemptJson, dueMsOf, withCause } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type {
@@ -108,6 +108,18 @@ export function outcomeArrays(outcomes: readonly OutboxOutcome[]): readonly unkn
   ];
 }
 
+/** The parameters of `settleWithAttemptsSql` after those of `settleSql`; undefined: there is no attempt to store. */
+export function attemptArrays(
+  outcomes: readonly OutboxOutcome[],
+): readonly [seqs: string, tokens: string, attempts: readonly string[]] | undefined {
+  const found = outcomes.flatMap((outcome) => {
+    const attempt = attemptJson(outcome);
+    return attempt === null ? [] : [{ claim: outcome.claim, attempt }];
+  });
+  if (found.length === 0) return undefined;
+  return [...claimArrays(found.map(({ claim }) => claim)), found.map(({ attempt }) => attempt)];
+}
+
 export function toClaimed(row: Row, workerId: string): ClaimedMessage {
   const { 16: lockedAt, 17: seq, 18: token, 20: starts } = row;
   return withMessage(row, {
@@ -127,12 +139,13 @@ export function previousToken(row: Row): string {
 
 export function toMessage(row: Row): OutboxMessage {
   const { 17: status, 18: lockedBy, 19: updatedAt, 20: sentAt, 21: seq, 22: jobs } = row;
-  const message = withMessage(row, {
+  const listed = withMessage(row, {
     status: String(status) as OutboxStatus,
     lockedBy: toText(lockedBy),
     updatedAt: new Date(Number(updatedAt)),
     sentAt: toDate(sentAt),
   });
+  const message = withCause(listed, toText(row[23]));
   if (jobs === null || jobs === undefined) return message;
   const entries = JSON.parse(String(jobs)) as readonly JobEntry[];
   return { ...message, jobs: outboxJobs(entries, message, (token) => encodeToken(seq, token)) };

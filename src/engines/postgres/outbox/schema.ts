@@ -138,10 +138,21 @@ left join {schema}.sent s on s.seq = m.seq
 left join {schema}.dead d on d.seq = m.seq;
 `;
 
+/** Attempts of messages that failed at least once, as JSON text. */
+const attempts = `
+create table {schema}.attempts (
+  seq bigint not null,
+  number bigint generated always as identity,
+  attempt text not null,
+  primary key (seq, number)
+);
+`;
+
 const migrations = [
   { title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFunctions}` },
   { title: 'extended claims', sql: extendFunction },
   { title: 'claims without outcomes', sql: claimFunctions },
+  { title: 'attempts', sql: attempts },
 ];
 
 /**

@@ -3,7 +3,11 @@
 import type { ClientBase } from 'pg';
 import { readModelTables } from '../../../projections/sql/tables.ts';
 import { sagaTables } from '../../../reactors/sql-saga-index.ts';
-import { subscriptionTables, type SqlTypes } from '../../../subscriptions/sql/tables.ts';
+import {
+  deadLetterCause,
+  subscriptionTables,
+  type SqlTypes,
+} from '../../../subscriptions/sql/tables.ts';
 import { traceTables } from '../../../traces/sql-trace-index.ts';
 import {
   notifyWaiting,
@@ -163,6 +167,7 @@ const migrations: readonly Omit<PostgresMigration, 'number'>[] = [
   { title: 'sagas', sql: sagaTables(types) },
   { title: 'traces', sql: traceTables(types) },
   { title: 'repeats of ids', sql: appendEventsFunction },
+  { title: 'causes of dead letters', sql: deadLetterCause(types) },
 ];
 
 /**

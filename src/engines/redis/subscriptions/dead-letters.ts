@@ -24,6 +24,7 @@ const pageSize = 100;
 const fieldNames = [
   'body',
   'error',
+  'cause',
   'attempts',
   'status',
   'parked',
@@ -37,7 +38,7 @@ const fieldNames = [
   'discardReason',
 ] as const;
 
-type Body = Omit<NewDeadLetter, 'error' | 'attempts' | 'parked' | 'history'>;
+type Body = Omit<NewDeadLetter, 'error' | 'cause' | 'attempts' | 'parked' | 'history'>;
 
 export function redisDeadLetters(
   connection: RedisConnection,
@@ -231,10 +232,11 @@ function parkedContent({ eventId }: NewDeadLetter): string {
 
 /** An existing letter becomes pending again, with the attempts added. */
 function fieldsOf(letter: NewDeadLetter, before: DeadLetter | undefined): string[] {
-  const { error, attempts, parked, history, ...body } = letter;
+  const { error, cause, attempts, parked, history, ...body } = letter;
   const all = [...(before?.history ?? []), ...history].slice(-subscriptionLimits.historyMax);
   const fields: Record<string, string> = {
     error,
+    cause: JSON.stringify(cause),
     status: 'pending',
     attempts: String((before?.attempts ?? 0) + attempts),
     parked: parked ? '1' : '0',
@@ -263,6 +265,7 @@ function toLetter(cells: readonly (string | null)[]): DeadLetter | undefined {
   return {
     ...(JSON.parse(body) as Body),
     error: text('error') ?? '',
+    cause: JSON.parse(text('cause') ?? 'null') as DeadLetter['cause'],
     attempts: Number(text('attempts')),
     status: text('status') as DeadLetter['status'],
     parked: text('parked') === '1',

@@ -4,11 +4,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MillraceError } from '../../../foundation/error.ts';
 import { readModelTables } from '../../../projections/sql/tables.ts';
 import { sagaTables } from '../../../reactors/sql-saga-index.ts';
-import { subscriptionTables, type SqlTypes } from '../../../subscriptions/sql/tables.ts';
+import {
+  deadLetterCause,
+  subscriptionTables,
+  type SqlTypes,
+} from '../../../subscriptions/sql/tables.ts';
 import { traceTables } from '../../../traces/sql-trace-index.ts';
 import { sqliteBusTables } from '../bus/tables.ts';
 import {
   isoTime,
+  sqliteOutboxAttempts,
   sqliteOutboxJobs,
   sqliteOutboxTables,
   sqliteOutboxTotals,
@@ -120,6 +125,8 @@ export const sqliteMigrations: readonly string[] = [
   'drop table if exists bus_claims;',
   // Earlier versions read keys from the table `subject_keys`, which `moveSubjectKeys` removes; they must reject the file.
   '',
+  `${deadLetterCause(types)}
+   ${sqliteOutboxAttempts}`,
 ];
 
 /** `synchronous = full`: every acknowledged append survives a power loss. */

@@ -7,6 +7,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
 import {
+  attemptJson,
   createOutboxLedger,
   dueMsOf,
   type OutboxEngine,
@@ -124,9 +125,16 @@ export function sqliteOutboxLedger(
           kind: each.kind,
           error: 'error' in each ? each.error : null,
           dueAtMs: dueMsOf(each),
+          attempt: attemptJson(each),
         })),
       );
-      const [rows = []] = await run(...sql.settleSqls.map((text) => statement(text, json)));
+      const [first = '', ...others] = sql.settleSqls;
+      const records = outcomes.some((each) => attemptJson(each) !== null)
+        ? sql.recordAttemptsSqls
+        : [];
+      const [rows = []] = await run(
+        ...[first, ...records, ...others].map((text) => statement(text, json)),
+      );
       const settled = new Set(rows.map(encodeToken));
       return outcomes.map(({ claim }) => (settled.has(claim.token) ? 'settled' : 'stale'));
     },
@@ -188,6 +196,10 @@ export function sqliteOutboxLedger(
         ...sql.eraseErrorsSqls.map((text) => statement(text, json)),
       );
       await writer.call({ operation: 'log.erase' });
+    },
+    async attempts(id) {
+      const rows = await database.select(sql.attemptsSql, [id]);
+      return rows.map((row) => String(row['attempt']));
     },
     async counts() {
       const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };

@@ -1,5 +1,6 @@
 // SQLite's rows as messages of the ledger.
 
+import { withCause } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type {
   ClaimedMessage,
@@ -26,16 +27,19 @@ export function toClaimed(row: SqlRow, workerId: string): ClaimedMessage {
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {
-  const message = withState(row, {
-    dueAt: new Date(Number(row['next_due_at_ms'])),
-    attempts: Number(row['attempts']),
-    status: String(row['status']) as OutboxStatus,
-    lockedAt: toDate(row['locked_at_ms']),
-    lockedBy: toText(row['locked_by']),
-    updatedAt: new Date(Number(row['updated_at_ms'])),
-    sentAt: toDate(row['sent_at_ms']),
-    lastError: toText(row['last_error']),
-  });
+  const message = withCause(
+    withState(row, {
+      dueAt: new Date(Number(row['next_due_at_ms'])),
+      attempts: Number(row['attempts']),
+      status: String(row['status']) as OutboxStatus,
+      lockedAt: toDate(row['locked_at_ms']),
+      lockedBy: toText(row['locked_by']),
+      updatedAt: new Date(Number(row['updated_at_ms'])),
+      sentAt: toDate(row['sent_at_ms']),
+      lastError: toText(row['last_error']),
+    }),
+    toText(row['attempt']),
+  );
   const jobs = toText(row['jobs']);
   if (jobs === undefined) return message;
   const entries = JSON.parse(jobs) as readonly JobEntry[];

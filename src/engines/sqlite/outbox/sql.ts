@@ -1,6 +1,7 @@
 // The statements of the outbox ledger in SQLite; all statements of a request run in one commit.
 
 import { jobsKept } from '../../../outbox/outbox-job.ts';
+import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 const now = `cast(unixepoch('subsec') * 1000 as integer)`;
 
@@ -62,6 +63,19 @@ export const settleSqls: readonly string[] = [
    where o.its_seq = r.seq and o.its_token = r.token
      and o.kind in ('failed', 'released')`,
 ];
+
+/** ?1: the outcomes of `settleSqls`, with attempts as JSON. Runs after its first statement, before the tokens change. */
+export const recordAttemptsSqls: readonly string[] = [
+  `insert into outbox_attempts (seq, attempt)
+   select r.seq, ${given('attempt')} ${outcomes(`'sent', 'dead', 'failed'`)} and ${given('attempt')} is not null`,
+  `delete from outbox_attempts where id in (
+     select a.id from json_each(?1) join outbox_attempts a on a.seq = json_extract(value, '$.seq')
+     where (select count(*) from outbox_attempts n where n.seq = a.seq and n.id > a.id) >= ${outboxLimits.attemptsKept})`,
+];
+
+/** ?1: the id of a message. */
+export const attemptsSql = `
+select a.attempt from outbox_messages m join outbox_attempts a on a.seq = m.seq where m.id = ?1 order by a.id`;
 
 export const nextTokenSql = 'update outbox_tokens set token = token + 1';
 
@@ -133,14 +147,15 @@ export const renewSqls = {
 export const extendSql = `
 update outbox_ready set available_at_ms = ${now} + ?2 where seq in (select seq ${fromClaimedRows}) returning seq, token`;
 
-const jobsOf = (row: string): string => `coalesce(
+const historyOf = (row: string): string => `coalesce(
   (select x.jobs from outbox_sent x where x.seq = ${row}.seq),
   (select x.jobs from outbox_ready x where x.seq = ${row}.seq),
-  (select x.jobs from outbox_dead x where x.seq = ${row}.seq)) as jobs`;
+  (select x.jobs from outbox_dead x where x.seq = ${row}.seq)) as jobs,
+  (select x.attempt from outbox_attempts x where x.seq = ${row}.seq order by x.id desc limit 1) as attempt`;
 
 /** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: after this id; ?7: limit. */
 export const listSql = `
-select *, ${jobsOf('outbox_rows')} from outbox_rows
+select *, ${historyOf('outbox_rows')} from outbox_rows
 where (?1 is null or id in (select value from json_each(?1)))
   and (?2 is null or status = ?2) and (?3 is null or integration_type = ?3)
   and (?4 is null or tenant_id = ?4)
@@ -150,7 +165,7 @@ order by seq limit ?7`;
 
 /** ?1: streams and events as JSON; ?2: limit. `cross join` keeps the order: one lookup in ux_outbox_source per event. */
 export const bySourceSql = `
-select o.*, ${jobsOf('o')} from json_each(?1) cross join outbox_rows o
+select o.*, ${historyOf('o')} from json_each(?1) cross join outbox_rows o
   on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
 order by o.seq limit ?2`;
 
@@ -161,9 +176,12 @@ const sourcesSql = `select seq from json_each(?1) cross join outbox_messages m
 export const eraseSql = `update outbox_messages set payload = ?2, headers = null where seq in (${sourcesSql})`;
 
 /** ?1: sources as JSON. */
-export const eraseErrorsSqls: readonly string[] = ['ready', 'sent', 'dead'].map(
-  (state) => `update outbox_${state} set last_error = null where seq in (${sourcesSql})`,
-);
+export const eraseErrorsSqls: readonly string[] = [
+  ...['ready', 'sent', 'dead'].map(
+    (state) => `update outbox_${state} set last_error = null where seq in (${sourcesSql})`,
+  ),
+  `delete from outbox_attempts where seq in (${sourcesSql})`,
+];
 
 export const countsSql = `
 select 'SENT' as status, sent as n from outbox_totals
@@ -201,7 +219,7 @@ export const purgeSqls: readonly string[] = [
 
 /** ?1: sent before; ?2: limit. */
 export const sentFirstSql = `
-select r.*, ${jobsOf('r')} from (${oldSql}) s join outbox_rows r on r.seq = s.seq order by r.sent_at_ms, r.seq`;
+select r.*, ${historyOf('r')} from (${oldSql}) s join outbox_rows r on r.seq = s.seq order by r.sent_at_ms, r.seq`;
 
 /** ?1: ids as JSON. */
 export const forgetSqls: readonly string[] = [

@@ -11,6 +11,18 @@ export const sqliteOutboxJobs = `
    alter table outbox_dead add column jobs text;
 `;
 
+/** Attempts of messages that failed at least once, as JSON. */
+export const sqliteOutboxAttempts = `
+   create table outbox_attempts (
+     id integer primary key autoincrement,
+     seq integer not null,
+     attempt text not null
+   ) strict;
+   create index outbox_attempts_by_message on outbox_attempts (seq, id);
+   create trigger outbox_message_removed after delete on outbox_messages
+     begin delete from outbox_attempts where seq = old.seq; end;
+`;
+
 export const sqliteOutboxTables = `
    create table outbox_messages (
      seq integer primary key autoincrement,

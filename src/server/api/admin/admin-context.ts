@@ -94,6 +94,14 @@ export function text(charsMax: number, description?: string): ReturnType<typeof 
   });
 }
 
+/** Why something failed (`FailureCause`). */
+export const failureCauseSchema = closed({
+  name: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
+  stack: Type.Optional(Type.String({ description: 'The frames, without messages.' })),
+  fingerprint: Type.String({ description: 'Equal for failures of one cause.' }),
+});
+
 export const time = text(40, 'A date and time, ISO 8601');
 
 export const pageQuery = {

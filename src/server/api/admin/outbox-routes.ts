@@ -13,6 +13,7 @@ import {
   audited,
   bulkFilter,
   closed,
+  failureCauseSchema,
   globalList,
   idOf,
   idPageQuery,
@@ -40,6 +41,20 @@ const job = Type.Object({
   finishedAt: optional,
   outcome: Type.Enum(['sent', 'failed', 'dead', 'running', 'lost']),
 });
+const attempt = closed({
+  at: Type.String(),
+  durationMs: Type.Number(),
+  outcome: Type.Enum(['sent', 'failed', 'dead']),
+  status: Type.Optional(Type.Integer({ description: 'The status of an HTTP response.' })),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'The headers of the request; values that may be secrets are masked.',
+    }),
+  ),
+  answer: Type.Optional(Type.String({ description: 'The first 2 KiB of the response.' })),
+  error: optional,
+  cause: Type.Optional(failureCauseSchema),
+});
 const message = Type.Object(
   {
     id: Type.String(),
@@ -63,6 +78,7 @@ const message = Type.Object(
     updatedAt: Type.String(),
     sentAt: optional,
     lastError: optional,
+    cause: Type.Optional(failureCauseSchema),
     jobs: Type.Optional(
       Type.Array(job, { description: 'Jobs of the delivery queue, if one is used.' }),
     ),
@@ -92,6 +108,13 @@ const chosenFields = { ids: idsField, ...filterFields, all: Type.Optional(Type.B
 export function outboxRoutes(context: AdminContext): readonly Route[] {
   const { outbox: ledger } = context.platform.engines;
   if (ledger === undefined) return [];
+
+  /** Messages of other tenants count as unknown. */
+  const messageOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
+    const found = await ledger.find(id);
+    if (found !== undefined && isWithin(request, found.tenantId)) return found;
+    throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, { details: { id } });
+  };
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
@@ -162,12 +185,19 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       params: closed({ id: uuid }),
       responses: { 200: returns('The message', message) },
       async handle(request) {
+        return { body: await messageOf(request, request.params.id) };
+      },
+    }),
+    route({
+      ...get,
+      path: '/admin/outbox/{id}/attempts',
+      summary: 'The attempts of a message that failed at least once: the last 20, oldest first',
+      params: closed({ id: uuid }),
+      responses: { 200: returns('The attempts', closed({ items: Type.Array(attempt) })) },
+      async handle(request) {
         const { id } = request.params;
-        const found = await ledger.find(id);
-        if (found !== undefined && isWithin(request, found.tenantId)) return { body: found };
-        throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, {
-          details: { id },
-        });
+        await messageOf(request, id);
+        return { body: { items: await ledger.attemptLog(id) } };
       },
     }),
     route({

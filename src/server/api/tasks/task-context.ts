@@ -20,7 +20,10 @@ export const idParams = closed({ id: text(120, 'For example email-send.01995b2e-
 export const stateSchema = Type.Enum([...taskStates]);
 export const failureSchema = Type.Object({
   message: Type.String(),
+  name: optional,
   code: optional,
+  stack: optional,
+  fingerprint: Type.Optional(Type.String({ description: 'Equal for failures of one cause.' })),
   isTerminal: Type.Optional(Type.Boolean({ description: 'Not retried.' })),
 });
 const progressSchema = Type.Object({ percent: Type.Number(), message: optional });

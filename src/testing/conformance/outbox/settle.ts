@@ -14,7 +14,11 @@ import {
 } from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import type { OutboxLedger } from '../../../outbox/outbox-ledger.ts';
-import type { ClaimedMessage, OutboxMessage } from '../../../outbox/outbox-message.ts';
+import type {
+  ClaimedMessage,
+  DeliveryAttempt,
+  OutboxMessage,
+} from '../../../outbox/outbox-message.ts';
 
 export const settleCases: LedgerCases = {
   async 'a sent message is SENT with its time, and is never claimed again'(_opened, ledger) {
@@ -66,6 +70,61 @@ export const settleCases: LedgerCases = {
     assert.equal(found.attempts, 1);
     assert.equal(found.lastError, 'HTTP 400');
     assert.deepEqual(await claim(ledger), []);
+  },
+
+  async 'stores the attempts of a message, and the cause of the last one'(_opened, ledger) {
+    const [id = '', other = ''] = await enqueued(ledger, {}, {});
+    const claims = await claim(ledger);
+    const mine = claims.find((each) => each.id === id) ?? assert.fail('missing');
+    const theirs = claims.find((each) => each.id === other) ?? assert.fail('missing');
+    const failed = attemptOf({ error: 'HTTP 503: Zoë 🙂 "x"' });
+    const outcomes = [
+      { kind: 'failed', claim: mine, error: 'HTTP 503', nextDueAt: past, attempt: failed },
+      { kind: 'sent', claim: theirs },
+    ] as const;
+    assert.deepEqual(await ledger.settle(outcomes), ['settled', 'settled']);
+    assert.deepEqual((await ledger.find(id))?.cause, failed.cause);
+    const dead = attemptOf({ outcome: 'dead', cause: { fingerprint: 'fedcba987654' } });
+    const again = await claimOne(ledger);
+    await ledger.settle([{ kind: 'dead', claim: again, error: 'no', attempt: dead }]);
+    assert.deepEqual(await ledger.attemptLog(id), [failed, dead]);
+    const [listed] = await ledger.list({ status: 'DEAD' });
+    assert.deepEqual(listed?.cause, dead.cause);
+    assert.deepEqual(await ledger.attemptLog(other), []);
+    assert.deepEqual(await ledger.attemptLog('unknown'), []);
+    await ledger.replay({ ids: [id] });
+    const sent = attemptOf({ outcome: 'sent', error: undefined, cause: undefined });
+    await ledger.settle([{ kind: 'sent', claim: await claimOne(ledger), attempt: sent }]);
+    assert.deepEqual((await ledger.attemptLog(id)).length, 3);
+    assert.equal((await ledger.find(id))?.cause, undefined);
+    assert.equal(await ledger.purge(future), 2);
+    assert.deepEqual(await ledger.attemptLog(id), []);
+  },
+
+  async 'keeps only the newest attempts, and none of a stale claim or an erased person'(
+    _opened,
+    ledger,
+  ) {
+    const message = newMessage();
+    const [{ id } = assert.fail('missing')] = await ledger.enqueueMany([message]);
+    const late = await claimAndDie(ledger);
+    let owner = await claimAgain(ledger);
+    for (let at = 0; at < outboxLimits.attemptsKept + 2; at += 1) {
+      const attempt = attemptOf({ durationMs: at });
+      const results = await ledger.settle([
+        { kind: 'failed', claim: late, error: 'no', nextDueAt: past, attempt },
+        { kind: 'failed', claim: owner, error: 'no', nextDueAt: past, attempt },
+      ]);
+      assert.deepEqual(results, ['stale', 'settled']);
+      owner = await claimOne(ledger);
+    }
+    assert.deepEqual(
+      (await ledger.attemptLog(id)).map(({ durationMs }) => durationMs),
+      Array.from({ length: outboxLimits.attemptsKept }, (_, at) => at + 2),
+    );
+    const forgotten = { $forgotten: { subject: 'zelda', forgottenAt: '2026-01-01T00:00:00.000Z' } };
+    await ledger.erase([message], forgotten);
+    assert.deepEqual(await ledger.attemptLog(id), []);
   },
 
   async 'a released message is PENDING again, as if it had not been claimed'(_opened, ledger) {
@@ -514,4 +573,19 @@ async function claimNamed(ledger: OutboxLedger, id: string | undefined): Promise
   const found = (await claim(ledger)).find((each) => each.id === id);
   assert.ok(found !== undefined, 'the message could not be claimed');
   return found;
+}
+
+function attemptOf(fields: Partial<DeliveryAttempt>): DeliveryAttempt {
+  const attempt = {
+    at: '2025-09-30T10:00:00.123Z',
+    durationMs: 21,
+    status: 503,
+    headers: { 'webhook-id': 'w-1', authorization: '•••' },
+    answer: 'Zoë \u2028 "busy" 🙂',
+    outcome: 'failed',
+    error: 'HTTP 503',
+    cause: { name: 'Error', code: 'E1', stack: '    at x (y.ts:1:2)', fingerprint: '0123456789ab' },
+    ...fields,
+  } as const;
+  return JSON.parse(JSON.stringify(attempt)) as DeliveryAttempt;
 }

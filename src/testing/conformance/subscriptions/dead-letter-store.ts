@@ -40,10 +40,12 @@ export const deadLetterCases: StorageCases = {
     const { letter: first } = await deadLetters.add(one, newLetter(one, { eventId }));
     const { letter: other } = await deadLetters.add(two, newLetter(two, { eventId }));
     assert.notEqual(first.id, other.id);
-    const again = newLetter(one, { eventId, error: 'worse', attempts: 2 });
+    const cause = { name: 'Error', fingerprint: 'fedcba987654' };
+    const again = newLetter(one, { eventId, error: 'worse', cause, attempts: 2 });
     const { letter: reopened } = await deadLetters.add(one, again);
     assert.equal(reopened.id, first.id);
     assert.deepEqual([reopened.attempts, reopened.error, reopened.history.length], [8, 'worse', 2]);
+    assert.deepEqual(reopened.cause, cause);
     assert.equal(await deadLetters.count({ handler: one.subscription }), 1);
     // This call is a retry of the first one, whose response was lost; it is not a replay.
     assert.equal((await deadLetters.add(one, again)).isNew, true);

@@ -87,6 +87,12 @@ export function newLetter(fence: Fence, fields: Partial<NewDeadLetter> = {}): Ne
     aggregateId: 'a-1',
     payload: { text: 'Zoë "quoted" \n 🙂', amount: 12.5, none: null },
     error: "it's broken\n",
+    cause: {
+      name: 'TypeError',
+      code: 'ERR_BROKEN',
+      stack: '    at send (mail.ts:1:2)',
+      fingerprint: '0123456789ab',
+    },
     attempts: 6,
     createdAt: '2025-09-30T10:00:00.123Z',
     handler: fence.subscription,

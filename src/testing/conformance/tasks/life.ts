@@ -1,6 +1,7 @@
 // The life cycle of a job, and calls with an outdated fence token.
 
 import assert from 'node:assert/strict';
+import { failureCause } from '../../../foundation/failure-cause.ts';
 import { rejectsWith } from '../../assertions.ts';
 import {
   claimOne,
@@ -15,7 +16,12 @@ import {
   type TasksCases,
 } from './fixture.ts';
 
-const boom = { message: 'the gateway is busy', code: 'BUSY' };
+const boom = {
+  message: 'the gateway is busy',
+  name: 'GatewayError',
+  code: 'BUSY',
+  stack: '    at send (/app/mail.ts:1:2)',
+};
 
 export const lifeCases: TasksCases = {
   async 'a claimed job is running, with its worker and a fence token'(tasks, { clock }) {
@@ -73,7 +79,9 @@ export const lifeCases: TasksCases = {
     const task = (await tasks.get(id)) ?? assert.fail('missing');
     assert.equal(task.state, 'failed');
     assert.equal(task.failures, 3);
-    assert.deepEqual(task.error, boom);
+    const failure = { source: 'job', where: email, error: boom.message };
+    const { fingerprint } = failureCause(failure, boom);
+    assert.deepEqual(task.error, { ...boom, fingerprint });
     assert.equal((await opened.stream('gbe.tasks.email-send.terminal')).length, 1);
     await clock.advance(3_600_000);
     await nothingIn(tasks);

@@ -1,0 +1,137 @@
+// Everything that failed and waits for a decision, grouped by cause.
+
+import { failureTitle } from '../../foundation/failure-cause.ts';
+import type { FailureDecision, FailureState } from './failure-decisions.ts';
+import {
+  failureKinds,
+  failureSources,
+  type Failure,
+  type FailurePlatform,
+  type FailureSource,
+} from './failure-sources.ts';
+
+export const failureLimits = {
+  /** Failures that are read per source; more are reported as not counted. */
+  lookedMax: 10_000,
+  itemsMax: 200,
+  buckets: 24,
+} as const;
+
+/** All given fields must match. */
+export interface FailureFilter {
+  readonly source?: FailureSource | undefined;
+  /** The subscription, destination, task type, group or saga. */
+  readonly where?: string | undefined;
+  readonly fingerprint?: string | undefined;
+  readonly tenant?: string | undefined;
+  /** The type of the event, message or job. */
+  readonly type?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  /** Failed at this time or earlier, ISO 8601. */
+  readonly until?: string | undefined;
+}
+
+export interface FailureGroup {
+  readonly fingerprint: string;
+  readonly source: FailureSource;
+  readonly where: string;
+  readonly title: string;
+  readonly count: number;
+  /** How many of them are not tried again by themselves. */
+  readonly final: number;
+  readonly parked: number;
+  readonly tenants: readonly string[];
+  readonly first: string;
+  readonly last: string;
+  /** Failures by time, from `first` of all groups to now. */
+  readonly buckets: readonly number[];
+  /** `resolved` and `ignored` hold until the cause happens again; then the group is open again. */
+  readonly state: FailureState;
+  /** The last decision about the group, also after the cause has happened again. */
+  readonly decision: FailureDecision | undefined;
+}
+
+export interface Failures {
+  readonly items: readonly Failure[];
+  /** False: there are more failures than were read. */
+  readonly isComplete: boolean;
+}
+
+export async function readFailures(
+  platform: FailurePlatform,
+  filter: FailureFilter,
+): Promise<Failures> {
+  const sources = filter.source === undefined ? failureSources : [filter.source];
+  const all = await Promise.all(
+    sources.map(async (source) => {
+      const items: Failure[] = [];
+      let looked = 0;
+      for await (const page of failureKinds[source].read(platform, filter)) {
+        items.push(...page.filter((each) => matches(each, filter)));
+        looked += page.length;
+        if (looked >= failureLimits.lookedMax) return { items, isComplete: false };
+      }
+      return { items, isComplete: true };
+    }),
+  );
+  return {
+    items: all.flatMap(({ items }) => items),
+    isComplete: all.every(({ isComplete }) => isComplete),
+  };
+}
+
+export function matches(failure: Failure, filter: FailureFilter): boolean {
+  const { source, where, fingerprint, tenant, type, ids, until } = filter;
+  return (
+    (source === undefined || failure.source === source) &&
+    (where === undefined || failure.where === where) &&
+    (fingerprint === undefined || failure.cause.fingerprint === fingerprint) &&
+    (tenant === undefined || failure.tenant === tenant) &&
+    (type === undefined || failure.type === type) &&
+    (ids === undefined || ids.includes(failure.id)) &&
+    (until === undefined || failure.at <= until)
+  );
+}
+
+/** Groups with the latest failure first. */
+export function groupFailures(
+  failures: readonly Failure[],
+  nowMs: number,
+  decisions: ReadonlyMap<string, FailureDecision> = new Map(),
+): readonly FailureGroup[] {
+  const groups = Map.groupBy(failures, ({ cause }) => cause.fingerprint);
+  const fromMs = failures.reduce((ms, { at }) => Math.min(ms, Date.parse(at)), nowMs - 60_000);
+  const found = [...groups].flatMap(([fingerprint, all]): readonly FailureGroup[] => {
+    const times = all.map(({ at }) => at).toSorted();
+    const [sample] = all;
+    const [first] = times;
+    const last = times.at(-1);
+    if (sample === undefined || first === undefined || last === undefined) return [];
+    const decision = decisions.get(fingerprint);
+    const holds = decision !== undefined && last <= decision.at;
+    const buckets = Array.from({ length: failureLimits.buckets }, () => 0);
+    for (const time of times) {
+      const share = (Date.parse(time) - fromMs) / Math.max(1, nowMs - fromMs);
+      const at = Math.min(buckets.length - 1, Math.max(0, Math.floor(share * buckets.length)));
+      buckets[at] = (buckets[at] ?? 0) + 1;
+    }
+    return [
+      {
+        fingerprint,
+        source: sample.source,
+        where: sample.where,
+        title: failureTitle(sample.error),
+        count: all.length,
+        final: all.filter(({ isFinal }) => isFinal).length,
+        parked: all.filter(({ isParked }) => isParked).length,
+        tenants: [...new Set(all.flatMap((each) => each.tenant ?? []))].toSorted().slice(0, 20),
+        first,
+        last,
+        buckets,
+        state: holds ? decision.state : 'open',
+        decision,
+      },
+    ];
+  });
+  return found.toSorted((a, b) => (a.last > b.last ? -1 : 1));
+}
