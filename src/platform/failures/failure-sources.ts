@@ -39,7 +39,7 @@ interface ReadFilter {
   readonly where?: string | undefined;
 }
 
-export interface FailureAction {
+interface FailureAction {
   readonly ids: readonly string[];
   /** Failures after this time are not changed, ISO 8601. */
   readonly until: string;
