@@ -4,9 +4,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Pause, Play, RotateCw } from 'lucide-react';
 import type { OutboxMessage } from '../api.gen.ts';
 import { call } from '../lib/api.ts';
-import { durationText } from '../lib/format.ts';
 import { poll } from '../lib/list.ts';
 import { Actions, type Action } from '../ui/actions.tsx';
+import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Badge, CopyButton, Fact, Facts, Part, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 import { DetailSheet } from '../ui/sheet.tsx';
@@ -63,7 +63,9 @@ export function DeliverySheet({
             </p>
           )}
           <MessageFacts message={message} />
-          <Attempts attempts={attemptsOf(message)} />
+          <Part title="Attempts">
+            <DeliveryAttempts id={message.id} />
+          </Part>
           <Part title="Payload">
             <JsonView value={message.payload} label="the payload" />
           </Part>
@@ -124,48 +126,6 @@ function MessageFacts({ message }: { readonly message: OutboxMessage }) {
         <CopyButton text={id} label="Copy the id" />
       </Fact>
     </Facts>
-  );
-}
-
-interface AttemptRow {
-  readonly number: number;
-  readonly at: string;
-  readonly outcome: string;
-  readonly durationMs?: number | undefined;
-}
-
-/** What the server knows of the attempts. */
-function attemptsOf({ jobs = [] }: OutboxMessage): readonly AttemptRow[] {
-  return jobs
-    .map(({ attempt, startedAt, finishedAt, outcome }) => ({
-      number: attempt,
-      at: startedAt,
-      outcome,
-      durationMs:
-        finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt),
-    }))
-    .toSorted((one, other) => other.number - one.number);
-}
-
-function Attempts({ attempts }: { readonly attempts: readonly AttemptRow[] }) {
-  if (attempts.length === 0) return null;
-  return (
-    <Part title="Attempts">
-      <ol className="divide-y divide-line overflow-hidden rounded-md border border-line">
-        {attempts.map(({ number, at, outcome, durationMs }) => (
-          <li key={number} className="flex flex-wrap items-center gap-2 px-3 py-2 text-xs">
-            <span className="mono text-soft">{number}</span>
-            <Badge tone={outcome === 'sent' ? 'good' : outcome === 'running' ? 'accent' : 'bad'}>
-              {outcome}
-            </Badge>
-            <Time at={at} />
-            <span className="ml-auto text-soft">
-              {durationMs === undefined ? '' : durationText(durationMs)}
-            </span>
-          </li>
-        ))}
-      </ol>
-    </Part>
   );
 }
 

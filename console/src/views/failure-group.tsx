@@ -1,12 +1,13 @@
 // One cause of failures: replay or discard all of them or one, decide on the cause, and see stacks and attempts.
 
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { RotateCw, Trash2 } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { isRunning, useBulk, type BulkFilter } from '../lib/bulk.ts';
 import { countText } from '../lib/format.ts';
 import { allows, useSession } from '../lib/session.ts';
+import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
 import { Badge, Button, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 import { Modal } from '../ui/sheet.tsx';
 
@@ -211,36 +212,10 @@ function Decision({ group, onDecided }: { readonly group: Group; readonly onDeci
 /** The attempts of a delivery, read when they are opened. */
 function Attempts({ id }: { readonly id: string }) {
   const [isOpen, setOpen] = useState(false);
-  const { data, error } = useQuery({
-    queryKey: ['attempts', id],
-    queryFn: ({ signal }) => call('GET /admin/outbox/{id}/attempts', { params: { id }, signal }),
-    enabled: isOpen,
-  });
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary className="cursor-pointer text-soft">Attempts</summary>
-      {error === null ? null : <p className="text-bad">{error.message}</p>}
-      <ol className="mt-1 flex flex-col gap-2">
-        {(data?.items ?? []).map((each) => (
-          <li key={each.at} className="rounded-md bg-page p-2">
-            <p className="flex flex-wrap gap-x-3">
-              <Time at={each.at} />
-              <span>{Math.round(each.durationMs)} ms</span>
-              <span>{each.status === undefined ? each.outcome : `HTTP ${each.status}`}</span>
-            </p>
-            {each.headers === undefined ? null : (
-              <pre className="mt-1 max-h-32 overflow-auto text-[11px] text-soft">
-                {Object.entries(each.headers)
-                  .map(([name, value]) => `${name}: ${value}`)
-                  .join('\n')}
-              </pre>
-            )}
-            {each.answer === undefined || each.answer === '' ? null : (
-              <pre className="mt-1 max-h-32 overflow-auto text-[11px]">{each.answer}</pre>
-            )}
-          </li>
-        ))}
-      </ol>
+      <summary className="mb-1 cursor-pointer text-soft">Attempts</summary>
+      <DeliveryAttempts id={id} isShown={isOpen} />
     </details>
   );
 }

@@ -2,7 +2,7 @@
 // architecture document; the other collections serve checkpoints and leases.
 
 import type { Collection, Db } from 'mongodb';
-import type { Attempt, DeadLetterStatus } from '../../../subscriptions/dead-letter.ts';
+import type { Attempt, DeadLetter, DeadLetterStatus } from '../../../subscriptions/dead-letter.ts';
 import type { ShardKey } from '../../../subscriptions/subscription-storage.ts';
 import {
   derivedOptions,
@@ -104,6 +104,7 @@ export interface DeadLetterDocument {
 
   /** A payload that BSON would change. */
   readonly payloadJson?: string;
+  readonly cause: DeadLetter['cause'];
   readonly handler: string;
   readonly shard: number;
   readonly tenant: string;

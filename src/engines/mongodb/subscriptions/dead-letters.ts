@@ -180,6 +180,7 @@ function newDocument({
     aggregateId: letter.aggregateId,
     ...payloadFields(payload),
     error: letter.error,
+    cause: definedParts(letter.cause),
     attempts: letter.attempts,
     createdAt: new Date(createdAt),
     status: 'pending',
@@ -208,12 +209,18 @@ function reopened(before: DeadLetterDocument, letter: NewDeadLetter): DeadLetter
     ...before,
     status: 'pending',
     error: letter.error,
+    cause: definedParts(letter.cause),
     attempts: before.attempts + letter.attempts,
     history,
     parked: letter.parked,
     replayedAt: null,
     replayRequestedAt: null,
   };
+}
+
+/** BSON would store absent parts as null. */
+function definedParts(cause: DeadLetter['cause']): DeadLetter['cause'] {
+  return JSON.parse(JSON.stringify(cause)) as DeadLetter['cause'];
 }
 
 function payloadFields(value: unknown): Pick<DeadLetterDocument, 'payload' | 'payloadJson'> {
