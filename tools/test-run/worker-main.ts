@@ -60,7 +60,11 @@ function end(): void {
   process.channel?.unref();
   setTimeout(() => {
     const files = [...leftOpen].map(([file, open]) => `\n  ${file}: ${open.join(', ')}`).join('');
-    report({ kind: 'failed', error: `open handles keep the process alive:${files}` });
+    const now = process.getActiveResourcesInfo().join(', ');
+    report({
+      kind: 'failed',
+      error: `open handles keep the process alive: ${now}. Left by a file, at its end:${files}`,
+    });
     process.exit(1);
   }, exitWithinMs).unref();
 }

@@ -174,6 +174,10 @@ async function makeOldFile(path: string, isKilledAfterCopy: boolean): Promise<Ui
   database.exec('create table freed (key blob)');
   database.prepare('insert into freed values (?)').run(freed);
   database.exec('drop table freed');
+  // The migrations that follow the one that moved the keys run again.
+  database.exec(`alter table dead_letters drop column cause;
+    drop trigger outbox_message_removed;
+    drop table outbox_attempts`);
   database.exec('pragma user_version = 12');
   if (isKilledAfterCopy) database.exec('update subject_keys set key = null');
   else rmSync(subjectKeysPath(path));
