@@ -6,6 +6,7 @@ export const erasureKinds = {
   key: 'the key itself: `forget` deletes it',
   refolded: 'folded again from the events when the person is forgotten',
   replaced: 'replaced when the person is forgotten',
+  deleted: 'deleted when the person is forgotten',
   none: 'contains ids, names, numbers and positions only, no payload',
   expires: 'expires by the retention of its owner',
   operator: 'the operator deletes it',
@@ -66,6 +67,7 @@ export const erasureTables = {
     ...sqlTables,
     { names: ['event_ids'], how: 'none' },
     { names: ['outbox_messages', 'outbox_ready', 'outbox_sent', 'outbox_dead'], how: 'replaced' },
+    { names: ['outbox_attempts'], how: 'deleted' },
     { names: ['outbox_paused', 'outbox_tokens', 'outbox_totals'], how: 'none' },
     {
       names: ['bus_messages'],
@@ -101,6 +103,7 @@ export const erasureTables = {
   ],
   'PostgreSQL: schema core_outbox': [
     { names: ['messages', 'ready', 'retry', 'sent', 'dead'], how: 'replaced' },
+    { names: ['attempts'], how: 'deleted' },
     { names: ['queued', 'paused_destinations', 'migrations'], how: 'none' },
   ],
   'MongoDB: collections': [

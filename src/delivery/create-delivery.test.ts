@@ -74,7 +74,11 @@ test('an error of a destination becomes an outcome, also if it is thrown synchro
     throw new Error('at once');
   };
   const { deliver } = createDelivery({ destinations: { partner: thrower } });
-  assert.deepEqual(await deliver(message), { kind: 'retry', error: 'at once' });
+  assert.partialDeepStrictEqual(await deliver(message), {
+    kind: 'retry',
+    error: 'at once',
+    facts: { name: 'Error' },
+  });
 });
 
 test('a destination that ignores its signal is not waited for after the time limit', async () => {

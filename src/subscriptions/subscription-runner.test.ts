@@ -163,7 +163,7 @@ test('after six attempts an event is dead-lettered with its history, an alert an
   await until(clock, () => seen.length === 1);
   const [letter] = await db.subscriptions.deadLetters.list({});
   assert.ok(letter !== undefined);
-  const { id, eventId, createdAt, history, correlationId, position, ...rest } = letter;
+  const { id, eventId, createdAt, cause, history, correlationId, position, ...rest } = letter;
   assert.deepEqual(rest, {
     eventType: 'account.credited.v1',
     aggregateId: 'a-1',
@@ -185,6 +185,8 @@ test('after six attempts an event is dead-lettered with its history, an alert an
     discardedBy: null,
     discardReason: null,
   });
+  assert.equal(cause?.name, 'Error');
+  assert.match(cause.fingerprint, /^[0-9a-f]{12}$/);
   assert.deepEqual(alerts, [eventId]);
   assert.equal(history.length, 6);
   assert.equal(counted.get('events_processed_total error'), 6);

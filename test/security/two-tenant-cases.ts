@@ -44,6 +44,7 @@ const lists: readonly string[] = [
   '/api/v1/notify/customers/cust_1/contact',
   '/admin/dlq',
   '/admin/failures',
+  '/admin/bulk',
   `/admin/resolve/${stream}`,
   `/admin/resolve/${flow}`,
   '/admin/outbox',
@@ -59,6 +60,7 @@ const refusals: ReadonlySet<number> = new Set([403, 404, 422]);
 const order = { events: [{ type: 'order.placed.v1', payload: {} }] };
 const info = { enabled: true, channels: ['topic'], breaksQuiet: true };
 const preferences = { timeZone: 'UTC', quietHours: [], categories: { info } };
+const replayOfVictim = { action: 'replay', filter: { tenant: 'aaa' } };
 const change = (body: object) => ({ method: 'PUT', body });
 
 /** Requests that name something of the victim. */
@@ -94,6 +96,12 @@ const refused = (ids: VictimIds): readonly Call[] => [
   [`/admin/dlq/${ids.letter}/discard`, { body: { reason: 'x' } }],
   [`/admin/dlq/${ids.letter}/note`, { body: { notes: 'x' } }],
   [`/admin/outbox/${ids.message}`],
+  [`/admin/outbox/${ids.message}/attempts`],
+  ['/admin/bulk/preview', { body: replayOfVictim }],
+  ['/admin/bulk', { body: { ...replayOfVictim, until: new Date().toISOString(), matched: 1 } }],
+  [`/admin/bulk/${ids.job}`],
+  [`/admin/bulk/${ids.job}/items`],
+  [`/admin/bulk/${ids.job}/cancel`, { body: {} }],
   [`/admin/sagas/${ids.saga}`],
   [`/admin/sagas/${ids.saga}/resume`, { body: {} }],
   [`/admin/traces/${flow}`],

@@ -52,7 +52,7 @@ test('a topic function that throws fails only that message', async () => {
     },
   });
   const outcomes = await kafka.sendBatch([{ ...message, eventType: 'odd.v1' }, message]);
-  assert.deepEqual(outcomes[0], { kind: 'dead', error: 'no topic for it' });
+  assert.partialDeepStrictEqual(outcomes[0], { kind: 'dead', error: 'no topic for it' });
   assert.equal(outcomes[1]?.kind, 'retry');
   assert.equal(outcomes.length, 2);
 });

@@ -22,19 +22,27 @@ async function opened(isReplicated: boolean) {
   const client = await MongoClient.connect(server.url);
   const db = client.db();
   await migrateSubscriptions(subscriptionCollections(db));
-  after(async () => {
-    await client.close();
-    await server[Symbol.asyncDispose]();
-  });
-  return { db, storage: mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }) };
+  return {
+    db,
+    storage: mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }),
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
 }
 
-for (const [title, isReplicated] of [
-  ['a replica set', true],
-  ['a single server', false],
+const replicaSet = await opened(true);
+const singleServer = await opened(false);
+after(async () => {
+  for (const each of [replicaSet, singleServer]) await each[Symbol.asyncDispose]();
+});
+
+for (const [title, isReplicated, { db, storage }] of [
+  ['a replica set', true, replicaSet],
+  ['a single server', false, singleServer],
 ] as const) {
-  describe(`subscriptions on a fake of MongoDB, as ${title}`, async () => {
-    const { db, storage } = await opened(isReplicated);
+  describe(`subscriptions on a fake of MongoDB, as ${title}`, () => {
     const effects = db.collection<{ key: string }>('effects');
     const cases = subscriptionStorageConformance<ClientSession>({
       capabilities: storage.capabilities,
@@ -52,7 +60,8 @@ for (const [title, isReplicated] of [
 }
 
 test('a takeover waits for the commit of the former owner, and sees its mark', async () => {
-  const { db, storage } = await opened(true);
+  await using mongodb = await opened(true);
+  const { db, storage } = mongodb;
   const late = await acquireShard(storage);
   const effect = await storage.begin(late);
   await db.collection('effects').insertOne({ key: 'late' }, { session: effect.transaction });
@@ -66,7 +75,8 @@ test('a takeover waits for the commit of the former owner, and sees its mark', a
 });
 
 test('a server without transactions names the capability', async () => {
-  const { storage } = await opened(false);
+  await using mongodb = await opened(false);
+  const { storage } = mongodb;
   const fence = await acquireShard(storage);
   await assert.rejects(storage.begin(fence), (error) => {
     assert.ok(hasCode(error, 'NOT_SUPPORTED'));
@@ -75,7 +85,8 @@ test('a server without transactions names the capability', async () => {
 });
 
 test('processed_events has the document and the indexes of the architecture document', async () => {
-  const { db, storage } = await opened(true);
+  await using mongodb = await opened(true);
+  const { db, storage } = mongodb;
   const ttlMs = 7 * 24 * 3_600_000;
   const key = { eventId: 'event-uuid', handler: 'TagParserService' };
   const claim = await storage.processed.claim(key, { leaseMs: 1_000, ttlMs });
@@ -98,7 +109,8 @@ test('processed_events has the document and the indexes of the architecture docu
 });
 
 test('dead_letter_queue has the twelve fields of the architecture document', async () => {
-  const { db, storage } = await opened(true);
+  await using mongodb = await opened(true);
+  const { db, storage } = mongodb;
   const fence = await acquireShard(storage);
   const { letter } = await storage.deadLetters.add(fence, newLetter(fence));
   const found = await db.collection('dead_letter_queue').findOne({ eventId: letter.eventId });
@@ -120,7 +132,8 @@ test('dead_letter_queue has the twelve fields of the architecture document', asy
 });
 
 test('the dead letters of two handlers are stored although the index of the document was created', async () => {
-  const { db, storage } = await opened(true);
+  await using mongodb = await opened(true);
+  const { db, storage } = mongodb;
   const letters = db.collection('dead_letter_queue');
   await letters.createIndex({ eventId: 1 }, { unique: true });
   await migrateSubscriptions(subscriptionCollections(db));
