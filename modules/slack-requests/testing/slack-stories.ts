@@ -28,6 +28,25 @@ async function once(rig: SlackRig): Promise<void> {
   await rig.send('strict', configureApp({ name: 'Strict', attemptsMax: 1 }));
   const fields = { name: 'Acme', token: sealed, defaultChannelId: 'C0DEFAULT', appCode: 'strict' };
   await rig.send('acme', configureWorkspace(fields));
+  await shown(rig, 'slack-app', 'strict', ({ attemptsMax }) => attemptsMax === 1);
+  await shown(rig, 'slack-workspace', 'acme', ({ appCode }) => appCode === 'strict');
+}
+
+/** The worker reads the configuration from read models, which follow the events. */
+async function shown(
+  { platform }: SlackRig,
+  aggregate: string,
+  id: string,
+  isWanted: (document: { readonly attemptsMax?: number; readonly appCode?: string }) => boolean,
+): Promise<void> {
+  const documents = platform.documents({ bc: 'notification-slack', aggregate });
+  for (;;) {
+    const found = (await documents.get(tenant, id))?.document;
+    if (found !== undefined && isWanted(found as object)) return;
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
 }
 
 export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Promise<void>>> = {
