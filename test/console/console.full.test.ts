@@ -63,7 +63,7 @@ describe('the console in Chromium', () => {
     assert.equal(second.errors.splice(0).length, 1);
     await tokens.revoke('admin');
     await first.page.getByRole('alert').getByText('The session has ended').waitFor();
-    // The page may ask once more before the live connection tells it; the browser logs the refusal.
+    // The page may send one more request before the live connection reports the end; the browser logs the refusal.
     assert.deepEqual(
       first.errors.splice(0).filter((error) => !error.includes('401 (Unauthorized)')),
       [],

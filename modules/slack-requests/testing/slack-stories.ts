@@ -42,7 +42,7 @@ async function shown(
   const documents = platform.documents({ bc: 'notification-slack', aggregate });
   for (;;) {
     const found = (await documents.get(tenant, id))?.document;
-    if (found !== undefined && isWanted(found as object)) return;
+    if (found !== undefined && isWanted(found)) return;
     await new Promise((resolve) => {
       setTimeout(resolve, 10);
     });
