@@ -211,6 +211,10 @@ test('enqueue returns the row, getAttempts counts, tick adds jobs, and the metri
   );
   assert.ok(Number(await (await post(`${url}/tick?limit=5`, {})).text()) >= 0);
 
+  // A delivery is counted when its outcome is stored, after the receiver has it.
+  await until('the delivery of the dead message is counted', async () =>
+    (await (await fetch(`${url}/metrics`)).text()).includes('outbox_sent_total{'),
+  );
   const metrics = await (await fetch(`${url}/metrics`)).text();
   for (const name of documented)
     assert.match(metrics, new RegExp(`^${name}(_count)?[{ ]`, 'm'), name);

@@ -57,7 +57,10 @@ export function outboxRunCases(
       status: 'ok',
       checks: { store: { status: 'ok' }, outbox: { status: 'ok' } },
     });
-    assert.match(await get('/metrics'), /^outbox_sent_total\{.*\} 6$/m);
+    // A delivery is counted when its outcome is stored, after the receiver has it.
+    await until('the deliveries are counted', async () =>
+      /^outbox_sent_total\{.*\} 6$/m.test(await get('/metrics')),
+    );
     assert.match(await get('/metrics'), /^outbox_pending_total 0$/m);
 
     await store.append(streamName(3), newEvents('held', 1));
