@@ -39,7 +39,11 @@ const { engines } = childInput() as MemoryInput;
 const platform = await createPlatform({ engines });
 await platform.start();
 const api = await startApi(platform, { port: 0 });
-const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, { port: 0 });
+const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, {
+  port: 0,
+  // On a busy machine, the limits of time would end the calls before those of memory.
+  limits: { openAppendIdleMsMax: 600_000, keepaliveTimeoutMs: 600_000 },
+});
 const tokenOf = async (scope: 'append' | 'read', name: string = scope) =>
   (await platform.tokens.create({ name, scopes: [scope], tenant: 'core' })).secret;
 
