@@ -9,6 +9,7 @@ import {
 import { createContext, use } from 'react';
 import { consoleUrl } from './lib/api.ts';
 import { Shell } from './shell.tsx';
+import { jobStates } from './lib/list.ts';
 import { Empty } from './ui/states.tsx';
 
 export const SignedOutContext = createContext<() => void>(() => undefined);
@@ -50,15 +51,6 @@ interface FailureSearch {
   readonly group?: string | undefined;
 }
 
-const jobStates = [
-  'scheduled',
-  'queued',
-  'waiting',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-] as const;
 const deliveryStates = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
 const subscriptionStates = ['lost', 'paused', 'running', 'stopped'] as const;
 

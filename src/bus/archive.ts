@@ -2,7 +2,7 @@
 // archived; a segment without one is archived again under the same name.
 
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf } from '../foundation/observer.ts';
 import {
   archiveFolder,
   decodeSegment,

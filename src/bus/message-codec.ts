@@ -6,7 +6,7 @@ import { matchSubject, validatePattern } from '../contracts/subject-match.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf } from '../foundation/observer.ts';
 import type { EngineEntry, StoredEntry } from './bus-engine.ts';
 import type { BusMessage, NewMessage } from './bus-message.ts';
 import { invalid } from './check-bus.ts';

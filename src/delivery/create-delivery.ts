@@ -4,8 +4,7 @@
 import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf, silentObserver, type Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';

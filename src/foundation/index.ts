@@ -29,5 +29,5 @@ export {
 } from './observer.ts';
 export type { Finding, FindingLevel } from './finding.ts';
 export { firstInstantOf, isTimeZone, lastInstantOf, wallTimeAt } from './time-zone.ts';
-export { traceOf } from './trace-of.ts';
+export { traceOf } from './observer.ts';
 export { reserveTokens, takeTokens, type TokenBucket, type TokenRequest } from './token-bucket.ts';

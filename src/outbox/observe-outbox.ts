@@ -1,7 +1,6 @@
 // Logs and spans of the outbox: the operations, phases and metrics of the outbox document. Ids only, never payloads.
 
-import type { Observer } from '../foundation/observer.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf, type Observer } from '../foundation/observer.ts';
 import type { EnqueueOutboxProps } from './outbox-message.ts';
 
 export interface Traced {

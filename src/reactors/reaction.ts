@@ -6,7 +6,7 @@ import type { NewCommand } from '../contracts/define-command.ts';
 import type { DomainEventEnvelope, NewEvent } from '../contracts/envelope.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf } from '../foundation/observer.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 
 export interface Reaction {

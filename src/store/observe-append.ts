@@ -2,8 +2,7 @@
 // The events keep the trace context that they were created with.
 
 import { hasCode } from '../foundation/error.ts';
-import type { Observer, TraceContext } from '../foundation/observer.ts';
-import { traceOf } from '../foundation/trace-of.ts';
+import { traceOf, type Observer, type TraceContext } from '../foundation/observer.ts';
 import type { StreamAppend } from './event-store.ts';
 
 export async function observeAppend<Result>(

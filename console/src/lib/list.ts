@@ -90,3 +90,13 @@ export function listOf<Row>(
     showFresh: nothing,
   };
 }
+
+export const jobStates = [
+  'scheduled',
+  'queued',
+  'waiting',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+] as const;

@@ -6,7 +6,7 @@ import { Pause, Play } from 'lucide-react';
 import type { Task, TaskType } from '../api.gen.ts';
 import { call, serverUrl, type ResponseOf } from '../lib/api.ts';
 import { durationText } from '../lib/format.ts';
-import { listOf, pageSize, poll, useList } from '../lib/list.ts';
+import { jobStates, listOf, pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
 import type { JobSearch } from '../router.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -15,16 +15,6 @@ import { ListBox, ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, PageTitle } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
 import { attemptText, JobSheet, JobState } from './job-sheet.tsx';
-
-const states = [
-  'scheduled',
-  'queued',
-  'running',
-  'waiting',
-  'completed',
-  'failed',
-  'cancelled',
-] as const;
 
 const enqueueCommand = `curl -d '{"type":"email-send","payload":{}}' -H 'content-type: application/json' -H "authorization: Bearer $TOKEN" ${serverUrl.href}api/v1/jobs`;
 
@@ -141,7 +131,7 @@ function Jobs() {
                 onChange={(value) => change({ state: value, open: undefined })}
                 choices={[
                   { value: undefined, title: 'All states' },
-                  ...states.map((value) => ({ value, title: value, count: countOf(value) })),
+                  ...jobStates.map((value) => ({ value, title: value, count: countOf(value) })),
                 ]}
               />
             </>

@@ -8,8 +8,7 @@ import type { Duplex } from 'node:stream';
 import { http } from '../../foundation/http.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
-import { silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
-import { traceOf } from '../../foundation/trace-of.ts';
+import { traceOf, silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
 import {
   checkRouteAccess,
   notAuthenticated,

@@ -2,8 +2,7 @@
 
 import { buildIdempotencyKey } from '../../contracts/idempotency-key.ts';
 import { hasCode } from '../../foundation/error.ts';
-import type { TraceContext } from '../../foundation/observer.ts';
-import { traceOf } from '../../foundation/trace-of.ts';
+import { traceOf, type TraceContext } from '../../foundation/observer.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { resolveTenants, type ResolveTenant } from '../../store/stream-owners.ts';
 import { Snooze, Terminal } from '../../foundation/handler-outcome.ts';

@@ -2,8 +2,7 @@
 // span that appended the event.
 
 import type { Clock } from '../../foundation/clock.ts';
-import type { Attributes, Observer, Span } from '../../foundation/observer.ts';
-import { traceOf } from '../../foundation/trace-of.ts';
+import { traceOf, type Attributes, type Observer, type Span } from '../../foundation/observer.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { outcomeOf } from '../../foundation/handler-outcome.ts';
 import type { HandlerCalls, HandlerWork } from './handler-call.ts';
