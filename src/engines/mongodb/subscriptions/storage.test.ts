@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { MongoClient, type ClientSession } from 'mongodb';
 import { hasCode } from '../../../foundation/error.ts';
+import { toSequence } from '../../../store/position.ts';
 import {
   acquireShard,
   at,
@@ -72,6 +73,19 @@ test('a takeover waits for the commit of the former owner, and sees its mark', a
   ]);
   const { done } = await storage.checkpoints.load(fence);
   assert.deepEqual([settled, done], ['settled', [at(3)]]);
+});
+
+test('a dead letter whose mark cannot be written is not stored', async () => {
+  await using mongodb = await opened(true);
+  const { db, storage } = mongodb;
+  const fence = await acquireShard(storage);
+  const letter = newLetter(fence);
+  const { marks, letters } = subscriptionCollections(db);
+  await marks.createIndex({ position: 1 }, { unique: true });
+  const position = toSequence(letter.position);
+  await marks.insertOne({ _id: 'another', shardId: 'another', position, checkpoint: 0 });
+  await assert.rejects(storage.deadLetters.add(fence, letter));
+  assert.equal(await letters.countDocuments({}), 0);
 });
 
 test('a server without transactions names the capability', async () => {
