@@ -215,7 +215,7 @@ function problemsOf(examples: readonly Example[], entries: Manifest['exports']):
     Object.entries(entries).flatMap(([path, entry]) =>
       typeof entry === 'string'
         ? []
-        : [[path.replace(/^\./, 'millrace'), [join('../../dist', entry.types)]]],
+        : [[path.replace(/^\./, 'millrace'), [join('../../dist/package', entry.types)]]],
     ),
   );
   mkdirSync(join(root, '.millrace'), { recursive: true });

@@ -1,4 +1,4 @@
-// Creates `dist/`, the published package: compiled by tsc, because Node does not strip types below
+// Creates the published package in `dist/`: compiled by tsc, because Node does not strip types below
 // node_modules, with the exports of package.json changed from sources to compiled files.
 
 import { spawnSync } from 'node:child_process';
@@ -9,6 +9,8 @@ import { consoleIsBuilt } from './console-fingerprint.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
+/** The folder that a package has in its archive. */
+const packed = join(dist, 'package');
 
 interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
@@ -44,11 +46,12 @@ const copied = [
   'src/cli/templates',
   ...globSync('src/**/*.lua', { cwd: root }),
 ];
-for (const path of copied) cpSync(join(root, path), join(dist, path), { recursive: true });
+for (const path of copied) cpSync(join(root, path), join(packed, path), { recursive: true });
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
-writeFileSync(join(dist, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
-for (const program of Object.values(manifest.bin)) chmodSync(join(dist, compiled(program)), 0o755);
-run('npm', ['pack', '--silent', '--pack-destination', dist], dist);
+writeFileSync(join(packed, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
+for (const program of Object.values(manifest.bin)) chmodSync(join(packed, compiled(program)), 0o755);
+// `npm pack` would choose files, but the folder contains only those of the package.
+run('tar', ['-czf', `millrace-${String(manifest['version'])}.tgz`, 'package'], dist);
 
 function toPublished(source: Manifest): Record<string, unknown> {
   const publishedEntries = published
