@@ -17,7 +17,7 @@ export const budget: readonly BudgetPart[] = [
     seconds: 40,
     files: /^src\/engines\/postgres\/.*(?:bus|tasks)/,
   },
-  { name: 'documents', seconds: 20, files: /^test\/documents\// },
+  { name: 'stacks of the documents', seconds: 20, files: /^test\/nest\/|^test\/scenarios\/eventstoredb-/ },
   { name: 'console', seconds: 60, files: /^(?:src|test)\/console\// },
 ];
 
