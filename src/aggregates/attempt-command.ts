@@ -8,7 +8,14 @@ import { subjectHeader } from '../store/erasure.ts';
 import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import type { Aggregate, DecideContext } from './define-aggregate.ts';
-import { assertSameUse, commandHeader, type CommandIdentity, type KeyUse } from './idempotency.ts';
+import {
+  assertSamePayload,
+  assertSameUse,
+  commandHeader,
+  payloadHashHeader,
+  type CommandIdentity,
+  type KeyUse,
+} from './idempotency.ts';
 import { rehydrate, type Rehydrated, type RehydrateSource } from './rehydrate.ts';
 import type { AggregateEvent } from './upcast.ts';
 
@@ -279,6 +286,13 @@ function toEnvelope<Command extends NewCommand>(
 ): DomainEventEnvelope {
   const { tenant, id, user, command, causationId = identity.commandId } = request;
   const subject = aggregate.dataSubject?.(tenant, id);
+  const all: Readonly<Record<string, unknown>> = {
+    ...headers,
+    ...own,
+    ...(subject === undefined ? {} : { [subjectHeader]: subject }),
+    [commandHeader]: command.type,
+  };
+  const { [payloadHashHeader]: _hash, ...withoutHash } = all;
   return {
     type,
     eventId: identity.eventId(index),
@@ -289,12 +303,8 @@ function toEnvelope<Command extends NewCommand>(
     tenant,
     aggregate: { bc: aggregate.bc, type: aggregate.name, id, version },
     ...(user === undefined ? {} : { user }),
-    headers: {
-      ...headers,
-      ...own,
-      ...(subject === undefined ? {} : { [subjectHeader]: subject }),
-      [commandHeader]: command.type,
-    },
+    // `forget` does not erase headers, and a hash may be matched with guessed personal data.
+    headers: subjectHeader in all ? withoutHash : all,
     payload,
   };
 }
@@ -315,7 +325,7 @@ async function firstResult<State, Event extends NewEvent, Command extends NewCom
   source: RehydrateSource<State, Event, Command>,
   use: KeyUse,
   identity: CommandIdentity,
-  { tenant, signal }: AggregateAddress,
+  { tenant, signal, headers }: Pick<CommandRequest<Command>, 'headers' | 'signal' | 'tenant'>,
 ): Promise<CommandResult<State, Event> | undefined> {
   const { store, aggregate } = source;
   const recorded: RecordedEvent[] = [];
@@ -328,6 +338,7 @@ async function firstResult<State, Event extends NewEvent, Command extends NewCom
   const last = recorded.at(-1);
   if (last === undefined) return undefined;
   assertSameUse(use, { stream: last.stream, command: commandOf(last) }, identity.key);
+  assertSamePayload(use, [headers, last.headers], identity.key);
   const { stream } = use;
   const past = await rehydrate(source, { stream, tenant, through: last.revision, signal });
   // If retention hides the history up to that revision, the current state is the closest one available.

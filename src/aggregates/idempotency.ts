@@ -7,6 +7,12 @@ import { idFromKey, type IdSource } from '../foundation/ids.ts';
 /** The event header that names the command which caused the event. */
 export const commandHeader = 'command';
 
+/**
+ * The header with the hash of the payload that the sender of a command gave: a duplicate with another hash is an error
+ * of the sender. Set for commands of clients; a reactor may decide otherwise after an update, so its commands have none.
+ */
+export const payloadHashHeader = 'payloadHash';
+
 export interface CommandIdentity {
   readonly key: string | undefined;
   readonly commandId: string;
@@ -56,9 +62,26 @@ export interface KeyUse {
 /** Throws if the key was first used for another stream or command: that is a mistake of the caller. */
 export function assertSameUse(wanted: KeyUse, first: KeyUse, key: string | undefined): void {
   if (wanted.stream === first.stream && wanted.command === first.command) return;
-  throw new MillraceError(
+  throw keyReused(first, key, '');
+}
+
+type Headers = Readonly<Record<string, unknown>>;
+
+/** Throws if both payloads are known and differ. Events from before this check have no hash. */
+export function assertSamePayload(
+  use: KeyUse,
+  [wanted = {}, first = {}]: readonly [wanted: Headers | undefined, first: Headers | undefined],
+  key: string | undefined,
+): void {
+  const hashes = [wanted[payloadHashHeader], first[payloadHashHeader]];
+  if (hashes.includes(undefined) || hashes[0] === hashes[1]) return;
+  throw keyReused(use, key, ' with another payload');
+}
+
+function keyReused(first: KeyUse, key: string | undefined, how: string): MillraceError {
+  return new MillraceError(
     'COMMAND_KEY_REUSED',
-    `idempotency key '${key}' was already used for '${first.command}' on '${first.stream}'`,
+    `idempotency key '${key}' was already used for '${first.command}' on '${first.stream}'${how}`,
     { details: { idempotencyKey: key, ...first } },
   );
 }

@@ -270,6 +270,57 @@ test('a key reused with another command is rejected', async () => {
   });
 });
 
+test('a key reused with another payload is rejected if both hashes are known', async () => {
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  await using accounts = createCommandHandler(db, account);
+  const send = (key: string, payloadHash?: string) =>
+    accounts.handle({
+      ...at,
+      command: withdraw({ amount: 1 }),
+      idempotencyKey: `core|banking|withdraw|${key}`,
+      ...(payloadHash === undefined ? {} : { headers: { payloadHash } }),
+    });
+  await send('new', 'hash-1');
+  await assert.rejects(send('new', 'hash-2'), coded('COMMAND_KEY_REUSED'));
+  assert.equal((await send('new', 'hash-1')).isDuplicate, true);
+  assert.equal((await send('new')).isDuplicate, true);
+  // Stored by an earlier version, without a hash.
+  await send('old');
+  assert.equal((await send('old', 'hash-1')).isDuplicate, true);
+});
+
+test('two processes with one key and two payloads have one effect, and the other is rejected', async () => {
+  await using db = openMemory();
+  await accountOf(100, db.store);
+  const requestOf = (amount: number) => ({
+    ...at,
+    command: withdraw({ amount }),
+    idempotencyKey,
+    headers: { payloadHash: `hash of ${amount}` },
+  });
+  await using winner = createCommandHandler(db, account);
+  const store = tapped(db.store, {
+    beforeAppend: async () => void (await winner.handle(requestOf(1))),
+  });
+  await using loser = createCommandHandler({ store }, account, { clock: instantClock() });
+  await assert.rejects(loser.handle(requestOf(2)), coded('COMMAND_KEY_REUSED'));
+  assert.equal((await winner.load(at)).state.balance, 99);
+});
+
+test('no hash of a payload with personal data is stored', async () => {
+  await using db = openMemory();
+  await using accounts = createCommandHandler(db, account);
+  await accounts.handle({
+    ...at,
+    command: open({ owner: 'ada' }),
+    idempotencyKey,
+    headers: { payloadHash: 'hash-1', dataSubject: 'ada' },
+  });
+  const [event] = await db.store.readStream(stream).toArray();
+  assert.deepEqual(event?.headers, { dataSubject: 'ada', command: 'account.open' });
+});
+
 test('a key reused for another aggregate is rejected when keys are claimed', async () => {
   await using db = openMemory();
   const keyClaims = memoryKeyClaims();

@@ -1,9 +1,10 @@
-// The hash of a query's filters: equal filters share one cached list, regardless of key order.
+// Hashes of JSON that ignore the order of keys: equal filters share one cached list, equal payloads are one command.
 
 import { createHash } from 'node:crypto';
 import { MillraceError } from '../foundation/error.ts';
 
-const depthMax = 32;
+/** As deep as the JSON of a request may be. */
+const depthMax = 200;
 
 /**
  * Hashes filters independently of key order; `undefined` members are ignored, array order counts. With
@@ -15,8 +16,13 @@ const depthMax = 32;
  * console.log(filtersHash({ status: 'open', page: 1 }) === filtersHash({ page: 1, status: 'open' })); // true
  */
 export function filtersHash(filters: unknown): string {
+  return jsonHash(filters);
+}
+
+/** The hash of any JSON value, independent of key order. */
+export function jsonHash(value: unknown): string {
   return createHash('sha256')
-    .update(canonical(filters, '', 0))
+    .update(canonical(value, '', 0))
     .digest('hex')
     .slice(0, 32);
 }
@@ -50,7 +56,7 @@ function canonical(value: unknown, path: string, depth: number): string {
 function notJson(path: string, reason: string): MillraceError {
   return new MillraceError(
     'PAYLOAD_NOT_JSON',
-    `filters: the value at '${path === '' ? '/' : path}' ${reason}`,
+    `the value at '${path === '' ? '/' : path}' ${reason}`,
     { details: { path, reason } },
   );
 }

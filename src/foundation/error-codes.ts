@@ -164,7 +164,7 @@ export const errorCodes = {
   },
   COMMAND_KEY_REUSED: {
     retryable: false,
-    meaning: 'The idempotency key was already used for another command or aggregate.',
+    meaning: 'The idempotency key was already used for another command, aggregate or payload.',
     remedy: 'Use a separate key for each command; details name the first use of the key.',
   },
   EVENT_UNKNOWN: {

@@ -37,14 +37,22 @@ export function reportOutcome(
   const isSettled = settled === 'settled';
   const phase = isSettled ? phases[outcome.kind] : 'STALE';
   const what = { source, operation: 'OUTBOX_DELIVER', phase } as const;
-  const err = 'error' in outcome ? { error: outcome.error } : {};
-  logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...err });
+  const failure = loggedFailure(outcome);
+  logOutbox(observer, what, message, { outboxId: message.id, integrationType, ...failure });
   if (!isSettled) return observer.count?.('outbox_stale_total', attributes);
   if (outcome.kind === 'sent') return observer.count?.('outbox_sent_total', attributes);
   if (outcome.kind === 'failed') return observer.count?.('outbox_failed_total', attributes);
   observer.count?.('outbox_dead_total', attributes);
   const report = reportDead(message, outcome.error, to).finally(() => reports.delete(report));
   reports.add(report);
+}
+
+/** The answer of a receiver may quote the message, so only the ledger has its text. */
+function loggedFailure(outcome: OutboxOutcome): object {
+  if (!('error' in outcome)) return {};
+  const { error, attempt } = outcome;
+  if (attempt?.status === undefined) return { error };
+  return { error: `HTTP ${attempt.status}`, answerChars: attempt.answer?.length };
 }
 
 async function reportDead(

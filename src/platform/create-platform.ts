@@ -53,6 +53,7 @@ import {
   type ReadDocuments,
   type WaitForProjection,
 } from './platform-projections.ts';
+import { createModuleQueues, type QueueDepth } from './modules/module-queues.ts';
 import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
@@ -131,6 +132,8 @@ export interface Platform extends Lifecycle {
   taskBus(): Promise<Bus>;
   /** Replays or discards failures as a job. */
   startBulk(order: BulkOrder): Promise<{ readonly id: string }>;
+  /** The depth of the work queues that modules of this process use. */
+  queueDepths(): Promise<readonly QueueDepth[]>;
   readonly handle: HandleCommand;
   /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
@@ -213,6 +216,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const traceIndexer =
     traceRoles && createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs });
 
+  const moduleQueues = createModuleQueues(() => engines.queue());
   connect({
     send: handle,
     load,
@@ -221,7 +225,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     restore: (projection, signal) =>
       restoreProjection(engines, projection, { signal, resolveTenant }),
     keys: () => engines.keys(),
-    workQueue: () => engines.queue(),
+    workQueue: moduleQueues.open,
     waitFor: projections.waitFor,
     bus: () => engines.bus(),
   });
@@ -351,6 +355,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     tasks: tasks.open,
     taskBus: tasks.bus,
     taskCounts: tasks.counts,
+    queueDepths: moduleQueues.depths,
     startBulk: (order: BulkOrder) =>
       tasks.enqueueOwn({
         type: bulkType.name,

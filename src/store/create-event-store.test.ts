@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { openMemory } from '../engines/memory/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createEventStore } from './create-event-store.ts';
 import type { StoreEngine, StreamWrite, WriteOutcome } from './store-engine.ts';
@@ -42,6 +43,34 @@ describe('createEventStore', () => {
     assert.deepEqual(counted, [
       ...newEvents(3).map(({ type }) => ['events_published_total', { event_type: type }]),
       ...newEvents(3).map(({ type }) => ['events_duplicates_total', { event_type: type }]),
+    ]);
+  });
+
+  test('logs the ids of published events without payloads, and no duplicates', async () => {
+    const lines: unknown[] = [];
+    const other = (): void => assert.fail('only published events are logged');
+    const debug = (fields: object, message: string): void =>
+      void lines.push({ ...fields, message });
+    await using db = openMemory({
+      observer: { log: { debug, info: other, warn: other, error: other } },
+    });
+    const stream = newStream();
+    const [first, second] = [newEvent(), { ...newEvent(), causationId: 'c-1' }];
+    await db.store.append(stream, [first, second]);
+    await db.store.append(stream, [first, second]);
+    await assert.rejects(db.store.append(stream, [newEvent()], { expected: 7 }));
+    const lineOf = ({ eventId, type, aggregate, correlationId, tenant }: typeof first) => ({
+      eventId,
+      eventType: type,
+      aggregateId: aggregate.id,
+      correlationId,
+      tenant,
+      stream,
+      message: 'Event published',
+    });
+    assert.deepEqual(lines, [
+      { ...lineOf(first), causationId: first.causationId },
+      { ...lineOf(second), causationId: 'c-1' },
     ]);
   });
 

@@ -35,7 +35,7 @@ import {
   type ExpectedRevision,
 } from './expected-revision.ts';
 import { rowsBytes, toPageBound } from './page-bound.ts';
-import { observeAppend } from './observe-append.ts';
+import { logPublished, observeAppend } from './observe-append.ts';
 import { createPersonalData } from './personal-data.ts';
 import { isVisible } from './retention.ts';
 import { bisect, startOf, startPosition, toPosition, toSequence } from './position.ts';
@@ -106,8 +106,17 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
     writeOptions: AppendWrite,
   ): Promise<readonly AppendResult[]> =>
     observer.span === undefined
+      ? writeLogged(appends, writeOptions)
+      : observeAppend(observer.span, appends, () => writeLogged(appends, writeOptions));
+
+  /** Events in a transaction of the caller are not published yet, and may never be. */
+  const writeLogged = (
+    appends: readonly StreamAppend[],
+    writeOptions: AppendWrite,
+  ): Promise<readonly AppendResult[]> =>
+    observer.log === undefined || writeOptions.transaction !== undefined
       ? writeAll(appends, writeOptions)
-      : observeAppend(observer.span, appends, () => writeAll(appends, writeOptions));
+      : logPublished(observer.log, appends, () => writeAll(appends, writeOptions));
 
   const writeAll = async (
     appends: readonly StreamAppend[],

@@ -23,6 +23,10 @@ export interface CollectedPlatform {
   };
   /** Returns undefined while tasks are not open, because a scrape opens nothing. */
   readonly taskCounts?: () => Promise<readonly TypeCount[]> | undefined;
+  /** The queues that modules use in this process. */
+  readonly queueDepths?: () => Promise<
+    readonly { readonly queue: string; readonly depth: number }[]
+  >;
 }
 
 /**
@@ -41,6 +45,7 @@ export function platformCollectors({
   subscriptions,
   engines,
   taskCounts,
+  queueDepths,
 }: CollectedPlatform): readonly Collector[] {
   return [
     {
@@ -80,6 +85,18 @@ export function platformCollectors({
           { name: 'outbox_pending_total', value: counts.PENDING },
           { name: 'queue_depth', value: waiting, labels: { queue: 'outbox' } },
         ];
+      },
+    },
+    {
+      name: 'queues',
+      metrics: ['queue_depth'],
+      async collect() {
+        const depths = (await queueDepths?.()) ?? [];
+        return depths.map(({ queue, depth }) => ({
+          name: 'queue_depth',
+          value: depth,
+          labels: { queue },
+        }));
       },
     },
     {

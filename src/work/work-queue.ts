@@ -88,6 +88,8 @@ export interface WorkQueue extends AsyncDisposable {
   state(queue: string, id: string): Promise<JobState | undefined>;
   /** Runs until the signal fires and the running handlers have ended. */
   work(handle: JobHandler, options: WorkOptions): Promise<void>;
+  /** How many jobs of one queue are due and not started. */
+  depth(queue: string): Promise<number>;
   /** Jobs that are due and that no worker has started, queue by queue. */
   waiting(queues: string): AsyncIterable<WaitingJobs>;
   /** Notifies the listeners of a channel, on a server also those of other processes. It may get lost. */

@@ -122,6 +122,14 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     }
     assert.equal(rig.slack.messages.length, 3);
   },
+  'a 5xx response with an error code of Slack does not post the message twice': async (engines) => {
+    await using rig = await slackRig({ engines });
+    const body = '{"ok":false,"error":"service_unavailable"}';
+    rig.slack.behave('chat.postMessage', { status: 503, body, accepts: true });
+    await rig.send('r-1', createRequest(plain));
+    assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');
+    assert.equal(rig.slack.messages.length, 1);
+  },
   'a message that Slack accepts slowly is searched for, not posted again': async (engines) => {
     await using rig = await slackRig({ engines, module: { timeoutMs: 300 } });
     rig.slack.behave('chat.postMessage', { answerAfter: new Promise(() => undefined) });

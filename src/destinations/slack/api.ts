@@ -168,7 +168,8 @@ function failureOf(error: unknown, result: HttpResult, nowMs: number): SlackResu
   }
   const kind = classifySlackError(code);
   if (kind === 'permanent') return failed({ kind: 'dead', error: code }, code);
-  const unclear = kind === 'ambiguous' ? { ambiguous: true } : {};
+  // Slack does not say whether a call that ends with 5xx and a code had its effect.
+  const unclear = kind === 'ambiguous' || status >= 500 ? { ambiguous: true } : {};
   return failed({ kind: 'retry', error: code, ...unclear, ...wait }, code);
 }
 

@@ -218,9 +218,10 @@ test('classifies error codes as permanent, transient or ambiguous', async () => 
   }
 });
 
-test('a response that is not from Slack is ambiguous', async () => {
+test('a response that is not from Slack, and any 5xx, is ambiguous', async () => {
   for (const [status, body] of [
     [502, '<html>Bad gateway</html>'],
+    [503, '{"ok":false,"error":"service_unavailable"}'],
     [200, ''],
     [200, '{"ok":tr'],
     [200, 'null'],

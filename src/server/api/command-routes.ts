@@ -7,6 +7,8 @@ import {
   parseIdempotencyKey,
   type IdempotencyKeyParts,
 } from '../../contracts/idempotency-key.ts';
+import { payloadHashHeader } from '../../aggregates/idempotency.ts';
+import { jsonHash } from '../../contracts/filters-hash.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
@@ -74,7 +76,7 @@ function commandRoute(
     }),
     responses: {
       200: { description: 'The result and its events', schema: result },
-      409: { description: 'Version conflict, or the key belongs to another command' },
+      409: { description: 'Version conflict, or the key belongs to another command or payload' },
       422: { description: 'Rejected by a business rule, named in `details`' },
     },
     async handle(request) {
@@ -96,6 +98,7 @@ function commandRoute(
           { details: { field: 'id' } },
         );
       }
+      const flow = flowOf(request);
       const { events, revision, position, isDuplicate } = await platform.handle({
         tenant,
         id,
@@ -104,7 +107,10 @@ function commandRoute(
         aggregate: aggregates.length === 1 ? target?.category : aggregate,
         idempotencyKey,
         expected,
-        ...flowOf(request),
+        ...flow,
+        ...(idempotencyKey === undefined
+          ? {}
+          : { headers: { ...flow.headers, [payloadHashHeader]: jsonHash(payload) } }),
         user: request.principal && { id: request.principal.name },
         signal: request.signal,
       });

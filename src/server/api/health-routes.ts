@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import { Type } from '../../contracts/type.ts';
 import { metricsContentTypes, type MetricsFormat } from '../../telemetry/create-metrics.ts';
+import { engineTable } from '../../platform/engines/engine-table.ts';
 import type { ResolvedRole } from '../../platform/engines/resolve-roles.ts';
 import type { FailingShard } from '../../subscriptions/run/failing-shards.ts';
 import type { RunningOutbox } from '../../platform/run-standalone-outbox.ts';
@@ -35,6 +36,7 @@ export function healthRoutes(platform: ApiPlatform): readonly Route[] {
       ...checkShards(platform.failingShards()),
       ...(await checkReadModels(platform.engines)),
       ...(outbox === undefined ? {} : { outbox: await checkResponse(outbox.paused()) }),
+      ...(await checkSignals(platform.engines)),
       ...localRoles(roles),
       ...checkFiles(),
     };
@@ -122,6 +124,29 @@ async function checkReadModels({
     () => noResponse,
   );
   return withinTime(checked, { ms: responseMsMax, late: () => noResponse });
+}
+
+/** Reads something that does not exist: opens the roles if nothing has used them yet. Files are checked below. */
+async function checkSignals({
+  roles,
+  bus,
+  tasks,
+}: Pick<ApiPlatform['engines'], 'bus' | 'roles' | 'tasks'>): Promise<
+  Readonly<Record<string, Check>>
+> {
+  const probes = {
+    bus: async () => (await bus()).stream('gbe.events.system.health'),
+    tasks: async () => (await tasks()).heads([{ type: 'health', id: '0' }]),
+  };
+  const remote = roles.flatMap(({ role, target }) =>
+    (role === 'bus' || role === 'tasks') &&
+    target !== undefined &&
+    !engineTable[target.engine].isEmbedded
+      ? [role]
+      : [],
+  );
+  const checks = remote.map(async (role) => [role, await checkResponse(probes[role]())] as const);
+  return Object.fromEntries(await Promise.all(checks));
 }
 
 /** SQLite still writes to a file that was removed or replaced, and everything written is lost with the process. */

@@ -44,6 +44,23 @@ test('a command with a key is executed once, and its document can be read immedi
   );
 });
 
+test('a key that a client reuses with another payload is refused', async () => {
+  await using api = await openApi();
+  const token = await api.token('append', 'core');
+  const path = '/api/v1/commands/account.deposit';
+  const key = { 'idempotency-key': 'order-1' };
+  const send = (payload: object) => api.post(path, { id: 'a1', payload }, token, key);
+  assert.equal((await send({ amount: 5, by: 'ada' })).status, 200);
+  const refused = await send({ amount: 777, by: 'ada' });
+  assert.equal(refused.status, 409);
+  const { code, detail } = await body<{ code: string; detail: string }>(refused);
+  assert.equal(code, 'COMMAND_KEY_REUSED');
+  assert.match(detail, /already used for 'account.deposit' on '.*' with another payload$/);
+  // The order of the members is no difference.
+  const again = await body<{ isDuplicate: boolean }>(await send({ by: 'ada', amount: 5 }));
+  assert.equal(again.isDuplicate, true);
+});
+
 test('the sender of a command is the principal of the request', async () => {
   await using api = await openApi();
   const { secret } = await api.platform.tokens.create({

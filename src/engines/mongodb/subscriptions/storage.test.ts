@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
-import { MongoClient, type ClientSession } from 'mongodb';
+import { MongoClient, type ClientSession, type Document } from 'mongodb';
 import { hasCode } from '../../../foundation/error.ts';
 import { toSequence } from '../../../store/position.ts';
 import {
@@ -18,13 +18,33 @@ import { startFakeMongodb } from '../../../testing/support/mongodb/fake-mongodb.
 import { migrateSubscriptions, subscriptionCollections } from './collections.ts';
 import { mongodbSubscriptionStorage } from './storage.ts';
 
+/** `update dead_letter_queue notes`; undefined: not a write. */
+function changeOf(name: string, command: Document): string | undefined {
+  const named = (fields: object = {}): string => Object.keys(fields).toSorted().join();
+  if (name === 'insert') return `insert ${command['insert']}`;
+  if (name === 'delete') {
+    const [{ q }] = command['deletes'] as readonly [{ readonly q: object }];
+    return `delete ${command['delete']} ${named(q)}`;
+  }
+  if (name !== 'update') return undefined;
+  const [{ u }] = command['updates'] as readonly [{ readonly u: { readonly $set?: object } }];
+  return `update ${command['update']} ${named(u.$set ?? u)}`;
+}
+
 async function opened(isReplicated: boolean) {
   const server = await startFakeMongodb({ isReplicated });
-  const client = await MongoClient.connect(server.url);
+  const client = await MongoClient.connect(server.url, { monitorCommands: true });
+  /** What was written outside of a transaction, and by which fields. */
+  const apart = new Set<string>();
+  client.on('commandStarted', ({ commandName, command }) => {
+    const change = changeOf(commandName, command);
+    if (change !== undefined && command['autocommit'] !== false) apart.add(change);
+  });
   const db = client.db();
   await migrateSubscriptions(subscriptionCollections(db));
   return {
     db,
+    apart,
     storage: mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }),
     async [Symbol.asyncDispose]() {
       await client.close();
@@ -39,7 +59,7 @@ after(async () => {
   for (const each of [replicaSet, singleServer]) await each[Symbol.asyncDispose]();
 });
 
-for (const [title, isReplicated, { db, storage }] of [
+for (const [title, isReplicated, { db, storage, apart }] of [
   ['a replica set', true, replicaSet],
   ['a single server', false, singleServer],
 ] as const) {
@@ -57,6 +77,15 @@ for (const [title, isReplicated, { db, storage }] of [
       },
     });
     for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
+
+    test('the owner of a shard writes marks, dead letters and waiting events in its transaction', () => {
+      if (!isReplicated) return assert.ok(apart.has('insert subscription_marks'));
+      // Marks below the checkpoint are useless, and notes belong to nobody's delivery.
+      assert.deepEqual(
+        [...apart].filter((each) => /marks|dead_letter|blocked|waiting/.test(each)).toSorted(),
+        ['delete subscription_marks checkpoint,position,shardId', 'update dead_letter_queue notes'],
+      );
+    });
   });
 }
 

@@ -12,7 +12,7 @@ import { createBusFetch } from './fetch.ts';
 import { createBusGroups, type BusGroups } from './groups.ts';
 import { createBusKeyspace } from './keyspace.ts';
 import { createBusRead } from './read.ts';
-import { createBusRegistry, matchesAny } from './registry.ts';
+import { createBusRegistry, fullSubjects, matchesAny } from './registry.ts';
 import { createBusSettle } from './settle.ts';
 import { createBusWakes } from './wakes.ts';
 
@@ -81,6 +81,7 @@ function createStreamAdmin(context: RedisBusContext, groups: BusGroups): StreamA
 
   return {
     async streams(pattern, { after = '', limit }) {
+      if (fullSubjects([pattern]).length === 0) await registry.discover();
       const named = (await registry.matching([pattern])).filter((each) => each > after);
       const records = await groups.all();
       const infos: StreamInfo[] = [];

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { eventually, rejectsWith } from '../../../testing/assertions.ts';
 import type { Bus } from '../../../bus/bus.ts';
+import { sweepBus } from '../../../bus/bus-sweeper.ts';
 import {
   fetchOne,
   fetchSome,
@@ -78,6 +79,39 @@ for (const [name, target] of [
     await publishNumbers(other.bus, 1, 'gbe.tasks.e.terminal');
     assert.equal((await waiting).subject, 'gbe.tasks.e.terminal');
     assert.equal((await bus.streams('gbe.tasks.>')).length, 5);
+  });
+
+  test(`in ${name} patterns find streams that only other programs write to`, async () => {
+    await using opened = await open(target);
+    const { bus, redis, prefix } = opened;
+    const group = await bus.group(monitors);
+    await publishNumbers(bus, 1, 'gbe.tasks.own.terminal');
+    assert.deepEqual(numbersOf(await fetchSome(group, 1)), [0]);
+    // As a program in another language does, by schemas/transport-envelope.json.
+    const add = (key: string, name: string): Promise<unknown> => {
+      const subject = key.replaceAll(':', '.');
+      const time = '2026-02-14T10:00:00.000Z';
+      const data = JSON.stringify({ version: 1, id: name, subject, time, payload: { name } });
+      return redis.ask((client) => client.xadd(`${prefix}${key}`, '*', 'data', data));
+    };
+    await add('gbe:tasks:python:terminal', 'first');
+    await add('gbe:tasks:python:terminal', 'second');
+    await redis.ask((client) => client.xadd(`${prefix}bull:mails:events`, '*', 'event', 'added'));
+    assert.deepEqual(await group.fetch({ waitMs: 0 }), []);
+    // The bus sweeper of any process lists the streams each minute.
+    await sweepBus(bus);
+    const found = (await fetchSome(group, 2)).map(({ subject, payload }) => [subject, payload]);
+    assert.deepEqual(found, [
+      ['gbe.tasks.python.terminal', { name: 'first' }],
+      ['gbe.tasks.python.terminal', { name: 'second' }],
+    ]);
+    assert.deepEqual(
+      (await bus.streams('>')).map(({ subject }) => subject),
+      ['gbe.tasks.own.terminal', 'gbe.tasks.python.terminal'],
+    );
+    // One scan a minute.
+    await add('gbe:tasks:rust:terminal', 'later');
+    assert.equal((await bus.streams('>')).length, 2);
   });
 
   test(`in ${name} sends scripts again after a server has lost them`, async () => {

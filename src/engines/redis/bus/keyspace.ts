@@ -12,6 +12,8 @@ export interface BusKeyspace {
   readonly prefix: string;
   /** ZSET of subjects by version; the empty subject has the highest version. */
   readonly registry: string;
+  /** Exists while the streams of other programs were searched recently. */
+  readonly searched: string;
   /** HASH from group to record. */
   readonly groups: string;
   /** HASH from group to the number of times that it was created. */
@@ -55,6 +57,7 @@ export function createBusKeyspace(options: {
     isOneDomain,
     prefix,
     registry: `${sideKey('bus')}:streams`,
+    searched: `${sideKey('bus')}:searched`,
     groups: `${sideKey('bus')}:groups`,
     generations: `${sideKey('bus')}:generations`,
     channel: `${prefix}millrace.bus:wake`,

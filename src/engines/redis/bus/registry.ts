@@ -1,11 +1,15 @@
 // The registry of streams, where readers of a pattern find them. A stream is registered before its first message is
-// stored. A lost registry is rebuilt by a scan of the keys.
+// stored; one that only other programs write to is found by a scan of the keys, which also rebuilds a lost registry.
 
 import { matchesFilter } from '../../../bus/bus-engine.ts';
+import { subjectRootDefault } from '../../../contracts/subjects.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { escapeGlob, scanKeys } from '../connection/engine.ts';
 import { busScripts } from './context.ts';
 import type { BusKeyspace } from './keyspace.ts';
+
+/** Less than the interval of the bus sweeper, which lists all streams each minute. */
+const searchEveryMs = 50_000;
 
 interface RegistryPage {
   readonly version: number;
@@ -14,6 +18,8 @@ interface RegistryPage {
 
 export interface BusRegistry {
   register(subjects: readonly string[]): Promise<void>;
+  /** Registers the streams that only other programs write to: one process scans all keys, at most once a minute. */
+  discover(): Promise<void>;
   /** Subjects that were registered after a version; all subjects for version 0. */
   since(version: number): Promise<RegistryPage>;
   /** Registered subjects that match a filter, and all subjects that the filters name in full; sorted. */
@@ -42,6 +48,20 @@ export function createBusRegistry(redis: RedisConnection, keyspace: BusKeyspace)
     await redis.runForBytes(busScripts.rebuild, [registry], [...new Set(subjects)]);
   }
 
+  async function discover(): Promise<void> {
+    const { searched, prefix } = keyspace;
+    const started = await redis.ask((client) =>
+      client.set(searched, '', 'PX', searchEveryMs, 'NX'),
+    );
+    if (started === null) return;
+    // Only the root of the subjects: BullMQ and other libraries have streams of their own.
+    const keys = await scanKeys(redis, `${escapeGlob(prefix)}${subjectRootDefault}:*`, 'stream');
+    const known = new Set((await since(0)).subjects);
+    const found = keys.flatMap((key) => keyspace.subjectOf(key) ?? []);
+    const unknown = found.filter((subject) => !known.has(subject));
+    if (unknown.length > 0) await register(unknown);
+  }
+
   async function since(version: number): Promise<RegistryPage> {
     const page = await read(version);
     if (page !== undefined) return page;
@@ -49,11 +69,14 @@ export function createBusRegistry(redis: RedisConnection, keyspace: BusKeyspace)
     return (await read(0)) ?? { version: 0, subjects: [] };
   }
 
+  async function register(subjects: readonly string[]): Promise<void> {
+    await redis.runForBytes(busScripts.register, [registry], subjects);
+  }
+
   return {
     since,
-    async register(subjects) {
-      await redis.runForBytes(busScripts.register, [registry], subjects);
-    },
+    register,
+    discover,
     async matching(filters) {
       const { subjects } = await since(0);
       const matching = subjects.filter((each) => matchesAny(filters, each));

@@ -74,6 +74,16 @@ export function bullmqWorkQueue(
       .filter(({ queue }) => matchesGlob(pattern, queue));
   }
 
+  async function depthOf({ prefix, name }: QueueAddress): Promise<number> {
+    const [waiting, prioritized] = await connection.ask((redis) =>
+      Promise.all([
+        redis.llen(`${prefix}:${name}:wait`),
+        redis.zcard(`${prefix}:${name}:prioritized`),
+      ]),
+    );
+    return waiting + prioritized;
+  }
+
   function producerOf(bullmq: typeof Bullmq, { queue, prefix, name }: QueueAddress): Bullmq.Queue {
     const known = producers.get(queue);
     if (known !== undefined) return known;
@@ -111,14 +121,11 @@ export function bullmqWorkQueue(
       const address = addressOf(queue);
       for (const job of jobs) checkJob(job);
       const { prefix, name } = address;
-      const [waiting, prioritized] = await connection.ask((redis) =>
-        Promise.all([
-          redis.llen(`${prefix}:${name}:wait`),
-          redis.zcard(`${prefix}:${name}:prioritized`),
-          redis.sadd(registryOf(prefix), name),
-        ]),
-      );
-      const taken = jobs.slice(0, Math.max(0, waitingMax - waiting - prioritized));
+      const [depth] = await Promise.all([
+        depthOf(address),
+        connection.ask((redis) => redis.sadd(registryOf(prefix), name)),
+      ]);
+      const taken = jobs.slice(0, Math.max(0, waitingMax - depth));
       if (taken.length > 0) await ask(address, (each) => each.addBulk(taken.map(toBulkJob)));
       return taken.length;
     },
@@ -141,6 +148,7 @@ export function bullmqWorkQueue(
         }),
       );
     },
+    depth: async (queue) => depthOf(addressOf(queue)),
     async *waiting(queues) {
       for (const { queue, prefix, name } of await registered(queues)) {
         const ids = await connection.ask((redis) =>

@@ -40,11 +40,13 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {
   const changed = createWaiters();
   const listeners = new Map<string, Set<() => void>>();
 
+  const depthOf = (queue: string): number =>
+    Number(sql.count.get({ queue, now: clock.now() })?.['count']);
+
   function addAll(queue: string, jobs: readonly CheckedJob[], waitingMax: number): number {
     const now = clock.now();
     sql.register.run({ queue });
-    const { count } = sql.count.get({ queue, now }) as { count: number };
-    const taken = jobs.slice(0, Math.max(0, waitingMax - count));
+    const taken = jobs.slice(0, Math.max(0, waitingMax - depthOf(queue)));
     for (const job of taken) {
       sql.add.run({
         queue,
@@ -211,6 +213,10 @@ export function sqliteWorkQueue(url: string, options: SqliteWorkQueueOptions = {
     async work(handle, workOptions) {
       for (const queue of workOptions.queues) checkQueueName(queue);
       await workers.run(workOptions.signal, (stop) => work(handle, workOptions, stop));
+    },
+    async depth(queue) {
+      checkQueueName(queue);
+      return depthOf(queue);
     },
     async *waiting(queues) {
       checkQueueName(queues);

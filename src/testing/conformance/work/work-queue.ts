@@ -185,8 +185,12 @@ const cases: Cases = {
     const jobs = [newJob('nine', { priority: 9 }), newJob('two', { priority: 2 }), newJob('none')];
     await queue.add(mails, jobs);
     assert.deepEqual(await waitingIn(queue, mails), [[mails, ['nine', 'none', 'two']]]);
+    assert.equal(await queue.depth(mails), 3);
+    await queue.add(mails, [newJob('later', { delayMs: 600_000 })]);
+    assert.equal(await queue.depth(mails), 3, 'delayed jobs are not due');
     await using work = startWork(rig);
     await inState(rig, 'nine', 'completed');
+    assert.equal(await queue.depth(mails), 0);
     assert.deepEqual(idsOf(work.jobs), ['none', 'two', 'nine']);
   },
 
