@@ -161,7 +161,7 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
       ? along
       : await engine.claim(
           { ...request, nowMs: clock.now() },
-          { waitMs, isBusy: claimOptions.isBusy ?? false, signal: orClosing(claimOptions.signal) },
+          { waitMs, signal: orClosing(claimOptions.signal) },
         );
     const erased = claimed.filter(isErased);
     await Promise.all(erased.map(endErased));

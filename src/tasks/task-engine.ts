@@ -109,11 +109,6 @@ export interface ClaimRule {
   readonly rate: RateRule | undefined;
   /** The most jobs of one `concurrencyKey` that run at once over all workers; undefined: no limit. */
   readonly keyLimit: number | undefined;
-  /**
-   * An enqueue may assign a job directly to a waiting worker. If the worker dies before it knows of the job, the job
-   * counts as lost, so this is not allowed for types with `onLost: 'fail'`.
-   */
-  readonly allowsHandOff: boolean;
 }
 
 export interface ClaimRequest {
@@ -130,8 +125,6 @@ export interface ClaimRequest {
 export interface ClaimWait {
   /** How long to wait for the first job; 0: only jobs that are due now. */
   readonly waitMs: number;
-  /** The worker has other jobs: a new job is better assigned to an idle worker. */
-  readonly isBusy: boolean;
   /** Ends the wait with `ABORTED`. Jobs that are already claimed are returned. */
   readonly signal: AbortSignal;
 }

@@ -123,8 +123,7 @@ export function startWorkers(
     waiting = new AbortController();
     try {
       const request = { worker, types: room(), leaseMs, waitMs: limits.claimWaitMsDefault };
-      const isBusy = runs.size > 0;
-      const items = await tasks.claim({ ...request, isBusy, signal: waiting.signal });
+      const items = await tasks.claim({ ...request, signal: waiting.signal });
       return { items, leasedAtMs: clock.now() };
     } catch (error) {
       if (hasCode(error, 'TASKS_CLOSED')) stopping.abort();

@@ -151,13 +151,7 @@ test('the next claim of a worker returns the jobs of a claim that failed after i
   await tasks.enqueueMany(numbered(10));
   const nowMs = systemClock.now();
   const limits = { limit: 5, deadlineAfterMs: 60_000 };
-  const rule = {
-    type: email,
-    ...limits,
-    rate: undefined,
-    keyLimit: undefined,
-    allowsHandOff: false,
-  };
+  const rule = { type: email, ...limits, rate: undefined, keyLimit: undefined };
   const request = { worker: 'w', aliveUntilMs: nowMs + 60_000, rules: [rule], limit: 5, nowMs };
   const [first] = (await engine.changeAndClaim([], { ...request, limit: 1 }, nowMs)).claimed;
   assert.ok(first);
@@ -178,10 +172,10 @@ test('heartbeats and syncs do not wake a waiting claim', async () => {
   const waiting = new AbortController();
   const nowMs = Date.now();
   const limits = { limit: 1, deadlineAfterMs: 60_000, rate: undefined, keyLimit: undefined };
-  const rules = [{ type: email, allowsHandOff: false, ...limits }];
+  const rules = [{ type: email, ...limits }];
   const claim = engine.claim(
     { worker: 'w', nowMs, aliveUntilMs: nowMs + 60_000, rules, limit: 1 },
-    { waitMs: 60_000, isBusy: false, signal: waiting.signal },
+    { waitMs: 60_000, signal: waiting.signal },
   );
   const aliveUntilMs = async () => (await engine.workers())[0]?.aliveUntilMs;
   // Each call writes a sync; a claim that it wakes renews its heartbeat.

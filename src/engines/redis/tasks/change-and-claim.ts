@@ -224,14 +224,12 @@ function wholeOf(change: TaskChange, nowMs: number) {
   };
 }
 
+/** Limit, deadline and key limit; then count, span and kind of the rate. */
 function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
-  return `${limit} ${nowMs + rule.deadlineAfterMs} ${limitWords(rule)}`;
-}
-
-/** The last words of a rule: key limit, then count, span and kind of the rate. */
-export function limitWords({ keyLimit, rate }: ClaimRule): string {
+  const { deadlineAfterMs, keyLimit, rate } = rule;
   const { count, perMs, isPerTenant = false } = rate ?? {};
-  return `${keyLimit ?? ''} ${count ?? ''} ${perMs ?? ''} ${isPerTenant ? 1 : 0}`;
+  const words = [limit, nowMs + deadlineAfterMs, keyLimit, count, perMs, isPerTenant ? 1 : 0];
+  return words.map((word) => word ?? '').join(' ');
 }
 
 /** The claim of one type, within a limit over all types. */

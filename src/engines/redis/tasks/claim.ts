@@ -1,6 +1,5 @@
 // Claims jobs of several types. A waiting claim does not query all types each time: wake-ups name the types with new
-// jobs, each visit returns when more may be available, and a periodic poll finds the rest. An idle worker also
-// offers to take the next job as a direct hand-off.
+// jobs, each visit returns when more may be available, and a periodic poll finds the rest.
 
 import { aborted } from '../../../foundation/clock.ts';
 import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
@@ -41,7 +40,7 @@ export function createTaskClaims(
   changeAndClaimOfType: ChangeAndClaimOfType,
   failIfClosed: () => void,
 ): TaskClaims {
-  const { clock, wakes, keyspace, handOffs, undelivered } = context;
+  const { clock, wakes, keyspace, undelivered } = context;
   const views = new Map<string, TypeView>();
   const waiters = createWaiters();
   let wakeUps = 0;
@@ -73,7 +72,6 @@ export function createTaskClaims(
   wakes.on((wake) => {
     if (wake.kind === 'freed') return;
     if (wake.kind === 'anything') {
-      handOffs?.forget();
       for (const view of views.values()) view.isReady = true;
       wakeAll();
       return;
@@ -161,30 +159,18 @@ export function createTaskClaims(
     return isReady || freeAtMs <= nowMs || isPollDue || hasOtherLimits;
   };
 
-  /** Waits until jobs may be available; returns the jobs that were handed off. */
+  /** Waits until jobs may be available. */
   async function waitForWork(
-    request: ClaimRequest,
-    wait: {
-      readonly seen: number;
-      readonly untilMs: number;
-      readonly isBusy: boolean;
-      readonly signal: AbortSignal;
-    },
-  ): Promise<readonly StoredTask[]> {
-    const { rules } = request;
-    const { seen, untilMs, isBusy, signal } = wait;
-    if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return [];
-    if (signal.aborted) throw aborted(signal);
-    const offer = isBusy ? undefined : handOffs?.offer(request, () => waiters.wakeAll());
+    { rules }: ClaimRequest,
+    wait: { readonly seen: number; readonly untilMs: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { seen, untilMs, signal } = wait;
+    if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return;
     const dueAtMs = Math.min(
       ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).pollAtMs)),
     );
     const pollMs = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
-    // Rejects when the signal is aborted; the worker may have got a job before.
-    await waitWithPoll(waiters, { clock, pollMs, signal }).catch(() => undefined);
-    const handedOff = (await offer?.take()) ?? [];
-    if (handedOff.length === 0 && signal.aborted) throw aborted(signal);
-    return handedOff;
+    await waitWithPoll(waiters, { clock, pollMs, signal });
   }
 
   return {
@@ -224,7 +210,7 @@ export function createTaskClaims(
       };
     },
 
-    async claim(request, { waitMs, isBusy, signal }) {
+    async claim(request, { waitMs, signal }) {
       failIfClosed();
       const leaseMs = request.aliveUntilMs - request.nowMs;
       const untilMs = clock.now() + waitMs;
@@ -237,7 +223,6 @@ export function createTaskClaims(
         if (signal.aborted) throw aborted(signal);
         const seen = wakeUps;
         const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
-        await handOffs?.settle(request.worker);
         const before = undelivered.takeFor(now);
         if (before.length > 0) return before;
         const visited = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
@@ -247,8 +232,7 @@ export function createTaskClaims(
           if (claimed.length > 0) return claimed;
         }
         if (clock.now() >= untilMs) return [];
-        const handedOff = await waitForWork(now, { seen, untilMs, isBusy, signal });
-        if (handedOff.length > 0) return handedOff;
+        await waitForWork(now, { seen, untilMs, signal });
       }
     },
   };

@@ -9,7 +9,6 @@ import type { BusRegistry } from '../bus/registry.ts';
 import type { BusWakes } from '../bus/wakes.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
-import type { HandOffs } from './hand-off.ts';
 import type { TaskKeyspace, TypeKeys } from './keyspace.ts';
 import type { UndeliveredTasks } from './undelivered.ts';
 
@@ -21,8 +20,6 @@ export interface RedisTaskContext {
   readonly wakes: BusWakes;
   readonly append: ReturnType<typeof createAppender>;
   readonly clock: Clock;
-  /** Undefined on a cluster. */
-  readonly handOffs: HandOffs | undefined;
   readonly undelivered: UndeliveredTasks;
 }
 
@@ -30,9 +27,6 @@ export interface RedisTaskContext {
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
   'changeAndClaim',
-  'withdrawOffer',
-  'joinHandOffs',
-  'leaveHandOffs',
   'readSignalIds',
   'writeSignalIds',
   'restoreSignals',

@@ -15,7 +15,6 @@ import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
 import { createChangeAndClaim } from './change-and-claim.ts';
-import { createHandOffs } from './hand-off.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
 import { createTaskReads } from './read.ts';
@@ -47,18 +46,16 @@ export function redisTaskEngine(
   const bus = createBusKeyspace({ isCluster: client.isCluster, prefix: keyPrefix });
   const keyspace = createTaskKeyspace(bus, root);
   const registry = createBusRegistry(redis, bus);
-  const undelivered = createUndeliveredTasks();
-  const handOffs = client.isCluster ? undefined : createHandOffs({ redis, keyspace, undelivered });
-  const wakes = createBusWakes(client, keyspace.workerChannel, handOffs);
+  const wakes = createBusWakes(client, keyspace.workerChannel);
   const groups = createBusGroups({ redis, keyspace: bus, registry, wakes, clock });
   const append = createAppender(redis, bus, registry);
   const shared = { redis, keyspace, registry, groups, wakes, append, clock };
   const beat = beatUrl === undefined ? undefined : { url: beatUrl, keyPrefix };
-  return taskEngineOf({ ...shared, handOffs, undelivered }, beat);
+  return taskEngineOf({ ...shared, undelivered: createUndeliveredTasks() }, beat);
 }
 
 function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undefined): TaskEngine {
-  const { redis, wakes, keyspace, handOffs } = context;
+  const { redis, wakes, keyspace } = context;
   let isClosed = false;
   const failIfClosed = (): void => {
     if (isClosed) throw closedError('TASKS');
@@ -86,7 +83,6 @@ function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undef
       if (isClosed) return;
       isClosed = true;
       claims.wakeAll();
-      await handOffs?.leave();
       await signals[Symbol.asyncDispose]();
       await wakes[Symbol.asyncDispose]();
       await redis[Symbol.asyncDispose]();

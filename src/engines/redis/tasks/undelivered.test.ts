@@ -18,7 +18,6 @@ function request(
     deadlineAfterMs: 0,
     rate: undefined,
     keyLimit: undefined,
-    allowsHandOff: true,
   }));
   return { worker, aliveUntilMs: 0, rules, limit, nowMs: 0 };
 }
