@@ -26,7 +26,8 @@ export interface RedisTaskContext {
 /** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
-  'changeAndClaim',
+  'change',
+  'claim',
   'readSignalIds',
   'writeSignalIds',
   'restoreSignals',

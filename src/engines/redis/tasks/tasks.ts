@@ -14,7 +14,7 @@ import type { RedisBeatSettings } from './beat.ts';
 import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
-import { createChangeAndClaim } from './change-and-claim.ts';
+import { createTaskChange } from './change.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
 import { createTaskReads } from './read.ts';
@@ -61,17 +61,19 @@ function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undef
     if (isClosed) throw closedError('TASKS');
   };
   const signals = createTaskSignals(context);
-  const changeAndClaimOfType = createChangeAndClaim(context, signals.publishToOtherSlots);
-  const claims = createTaskClaims(context, changeAndClaimOfType, failIfClosed);
+  const claims = createTaskClaims(context, failIfClosed);
+  const change = createTaskChange(context, signals.publishToOtherSlots, claims.onNewWork);
   const reads = createTaskReads(context);
   const module = new URL(`beat${extname(import.meta.url)}`, import.meta.url);
   return {
     // On a cluster, signals in other slots are stored after the record.
     capabilities: { ...capabilities, atomicSignals: keyspace.bus.isOneDomain },
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
-    callsAtOnce: 2,
-    enqueue: createTaskEnqueue(context, (type) => claims.onNewWork(type)),
-    changeAndClaim: claims.changeAndClaim,
+    enqueue: createTaskEnqueue(context, claims.onNewWork),
+    async change(changes, nowMs) {
+      failIfClosed();
+      return change(changes, nowMs);
+    },
     claim: claims.claim,
     get: reads.get,
     heads: reads.heads,
