@@ -36,7 +36,7 @@ export interface TaskClaims {
 }
 
 export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => void): TaskClaims {
-  const { redis, clock, wakes, keyspace, undelivered } = context;
+  const { redis, clock, wakes, keyspace } = context;
   const views = new Map<string, TypeView>();
   const waiters = createWaiters();
   let wakeUps = 0;
@@ -126,7 +126,8 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
       claimed.push(...found.flatMap((part) => part?.claimed ?? []));
       const failed = parts.find((part) => part.status === 'rejected');
       if (failed !== undefined) {
-        undelivered.add(claimed);
+        // Jobs that are not returned would wait for their deadline. The next claim fails again.
+        if (claimed.length > 0) return claimed;
         throw failed.reason;
       }
       remaining = remaining.filter(
@@ -174,8 +175,6 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
         if (signal.aborted) throw aborted(signal);
         const seen = wakeUps;
         const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
-        const before = undelivered.takeFor(now);
-        if (before.length > 0) return before;
         const visited = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
         isAll = false;
         if (visited.length > 0) {

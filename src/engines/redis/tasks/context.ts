@@ -10,7 +10,6 @@ import type { BusWakes } from '../bus/wakes.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 import type { TaskKeyspace, TypeKeys } from './keyspace.ts';
-import type { UndeliveredTasks } from './undelivered.ts';
 
 export interface RedisTaskContext {
   readonly redis: RedisConnection;
@@ -20,7 +19,6 @@ export interface RedisTaskContext {
   readonly wakes: BusWakes;
   readonly append: ReturnType<typeof createAppender>;
   readonly clock: Clock;
-  readonly undelivered: UndeliveredTasks;
 }
 
 /** One script changes jobs together with their order and their signals. */

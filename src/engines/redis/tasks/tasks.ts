@@ -19,7 +19,6 @@ import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
 import { createTaskReads } from './read.ts';
 import { createTaskSignals } from './signals.ts';
-import { createUndeliveredTasks } from './undelivered.ts';
 
 interface RedisTasksOptions {
   readonly clock?: Clock | undefined;
@@ -51,7 +50,7 @@ export function redisTaskEngine(
   const append = createAppender(redis, bus, registry);
   const shared = { redis, keyspace, registry, groups, wakes, append, clock };
   const beat = beatUrl === undefined ? undefined : { url: beatUrl, keyPrefix };
-  return taskEngineOf({ ...shared, undelivered: createUndeliveredTasks() }, beat);
+  return taskEngineOf(shared, beat);
 }
 
 function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undefined): TaskEngine {
