@@ -2,7 +2,8 @@
 // jobs, each visit returns when more may be available, and a periodic poll finds the rest.
 
 import { aborted } from '../../../foundation/clock.ts';
-import { createWaiters, waitWithPoll } from '../../../foundation/async/waiters.ts';
+import { createWaiters } from '../../../foundation/async/waiters.ts';
+import { claimUntilFound, type ClaimAnswer } from '../../../tasks/claim-until-found.ts';
 import type { ClaimRequest, ClaimRule, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';
@@ -39,7 +40,6 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
   const { redis, clock, wakes, keyspace } = context;
   const views = new Map<string, TypeView>();
   const waiters = createWaiters();
-  let wakeUps = 0;
   let turn = 0;
   const subjects = new Map<string, string>();
 
@@ -53,23 +53,18 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
     return view;
   }
 
-  function wakeAll(): void {
-    wakeUps += 1;
-    waiters.wakeAll();
-  }
-
   function onNewWork(type: string): void {
     const view = views.get(type);
     if (view === undefined) return;
     view.isReady = true;
-    wakeAll();
+    waiters.wakeAll();
   }
 
   wakes.on((wake) => {
     if (wake.kind === 'freed') return;
     if (wake.kind === 'anything') {
       for (const view of views.values()) view.isReady = true;
-      wakeAll();
+      waiters.wakeAll();
       return;
     }
     for (const subject of wake.subjects) {
@@ -145,45 +140,25 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
     return isReady || freeAtMs <= nowMs || isPollDue || hasOtherLimits;
   };
 
-  /** Waits until jobs may be available. */
-  async function waitForWork(
-    { rules }: ClaimRequest,
-    wait: { readonly seen: number; readonly untilMs: number; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const { seen, untilMs, signal } = wait;
-    if (wakeUps !== seen && rules.some(({ type }) => viewOf(type).isReady)) return;
-    const dueAtMs = Math.min(
-      ...rules.map(({ type }) => Math.min(viewOf(type).freeAtMs, viewOf(type).pollAtMs)),
-    );
-    const pollMs = Math.max(0, Math.min(dueAtMs, untilMs) - clock.now());
-    await waitWithPoll(waiters, { clock, pollMs, signal });
-  }
-
   return {
     onNewWork,
-    wakeAll,
+    wakeAll: () => waiters.wakeAll(),
     async claim(request, { waitMs, signal }) {
       failIfClosed();
-      const leaseMs = request.aliveUntilMs - request.nowMs;
-      const untilMs = clock.now() + waitMs;
       if (signal.aborted) throw aborted(signal);
       if (waitMs > 0) await wakes.listen();
       // Without a wait or a subscription, the first round must visit all types.
       let isAll = waitMs === 0 || !wakes.isListening;
-      for (let nowMs = request.nowMs; ; nowMs = clock.now()) {
+      const views = request.rules.map(({ type }) => viewOf(type));
+      const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
         failIfClosed();
-        if (signal.aborted) throw aborted(signal);
-        const seen = wakeUps;
-        const now = { ...request, nowMs, aliveUntilMs: nowMs + leaseMs };
-        const visited = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
+        const visited = now.rules.filter((rule) => isAll || isDue(rule, now.nowMs));
         isAll = false;
-        if (visited.length > 0) {
-          const claimed = await visitAll(now, visited);
-          if (claimed.length > 0) return claimed;
-        }
-        if (clock.now() >= untilMs) return [];
-        await waitForWork(now, { seen, untilMs, signal });
-      }
+        const claimed = await visitAll(now, visited);
+        const dueAtMs = views.flatMap(({ freeAtMs, pollAtMs }) => [freeAtMs, pollAtMs]);
+        return { claimed, freeAtMs: Math.min(...dueAtMs) };
+      };
+      return claimUntilFound(claimNow, request, { waitMs, signal, clock, waiters });
     },
   };
 }
