@@ -20,7 +20,7 @@ export async function claimUntilFound(
     signal,
     clock,
     waiters,
-  }: Omit<ClaimWait, 'isBusy'> & { readonly clock: Clock; readonly waiters: Waiters },
+  }: ClaimWait & { readonly clock: Clock; readonly waiters: Waiters },
 ): Promise<readonly StoredTask[]> {
   const leaseMs = request.aliveUntilMs - request.nowMs;
   const untilMs = clock.now() + waitMs;

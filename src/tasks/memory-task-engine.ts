@@ -57,7 +57,6 @@ export function memoryTaskEngine(
       exactOrder: true,
     },
     beatThread: undefined,
-    callsAtOnce: 2,
 
     async enqueue(entries, nowMs) {
       failIfClosed();
@@ -65,12 +64,11 @@ export function memoryTaskEngine(
       waiters.wakeAll();
       return outcomes;
     },
-    async changeAndClaim(changes, request, nowMs) {
+    async change(changes, nowMs) {
       failIfClosed();
       const outcomes = changes.map((each) => rows.change(each, nowMs));
-      const claimed = request === undefined ? [] : claimNow({ ...request, nowMs }).claimed;
       waiters.wakeAll();
-      return { outcomes, claimed };
+      return outcomes;
     },
     claim: (request, wait) => claimUntilFound(claimNow, request, { ...wait, clock, waiters }),
 

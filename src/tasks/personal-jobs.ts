@@ -116,11 +116,7 @@ export function personalJobs(
 
   return {
     engine: override(engine, {
-      async changeAndClaim(changes, claim, nowMs) {
-        const stored = await sealChanges(changes);
-        const { outcomes, claimed } = await engine.changeAndClaim(stored, claim, nowMs);
-        return { outcomes, claimed: await unsealPresent(claimed) };
-      },
+      change: async (changes, nowMs) => engine.change(await sealChanges(changes), nowMs),
       claim: async (request, wait) => unsealPresent(await engine.claim(request, wait)),
       get: async (refs) => unsealAll(await engine.get(refs)),
       async list(filter, page) {

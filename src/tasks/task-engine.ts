@@ -109,11 +109,6 @@ export interface ClaimRule {
   readonly rate: RateRule | undefined;
   /** The most jobs of one `concurrencyKey` that run at once over all workers; undefined: no limit. */
   readonly keyLimit: number | undefined;
-  /**
-   * An enqueue may assign a job directly to a waiting worker. If the worker dies before it knows of the job, the job
-   * counts as lost, so this is not allowed for types with `onLost: 'fail'`.
-   */
-  readonly allowsHandOff: boolean;
 }
 
 export interface ClaimRequest {
@@ -130,8 +125,6 @@ export interface ClaimRequest {
 export interface ClaimWait {
   /** How long to wait for the first job; 0: only jobs that are due now. */
   readonly waitMs: number;
-  /** The worker has other jobs: a new job is better assigned to an idle worker. */
-  readonly isBusy: boolean;
   /** Ends the wait with `ABORTED`. Jobs that are already claimed are returned. */
   readonly signal: AbortSignal;
 }
@@ -187,28 +180,14 @@ export interface TaskEngine extends AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** Undefined: heartbeats from another thread are not supported. */
   readonly beatThread: BeatThread | undefined;
-  /**
-   * Concurrent calls of `changeAndClaim`, so that the engine and the process work in parallel; no two of them change the
-   * same job. Default: 1.
-   */
-  readonly callsAtOnce?: number | undefined;
-
   /** Each job with its signals, or not at all. An existing id returns `exists`, in any state of that job. */
   enqueue(entries: readonly EnqueueEntry[], nowMs: number): Promise<readonly EnqueueOutcome[]>;
 
   /**
-   * Changes jobs, then claims in the same round trip (like `claim`, without waiting). When a job leaves the state
-   * `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs` becomes `nowMs`, and
-   * `revision` grows by one.
+   * When a job leaves the state `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs`
+   * becomes `nowMs`, and `revision` grows by one.
    */
-  changeAndClaim(
-    changes: readonly TaskChange[],
-    claim: ClaimRequest | undefined,
-    nowMs: number,
-  ): Promise<{
-    readonly outcomes: readonly ChangeOutcome[];
-    readonly claimed: readonly StoredTask[];
-  }>;
+  change(changes: readonly TaskChange[], nowMs: number): Promise<readonly ChangeOutcome[]>;
 
   /**
    * Claims due jobs (`dueAtMs <= nowMs`; `scheduled`, `queued` or `waiting`) of types that are not paused, within the

@@ -118,8 +118,6 @@ export interface ClaimOptions {
   readonly waitMs?: number | undefined;
   /** How long the worker counts as alive without a heartbeat. Default: 15 s. */
   readonly leaseMs?: number | undefined;
-  /** The worker has other jobs: a new job is left to an idle worker. Default: false. */
-  readonly isBusy?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -131,7 +131,6 @@ export function claimRequest(
       deadlineAfterMs: type.stepTimeoutMs + deadlineGraceMs,
       rate: type.rate,
       keyLimit: type.concurrencyLimit,
-      allowsHandOff: type.onLost === 'retry',
     };
   });
   const room = rules.reduce((sum, { limit }) => sum + limit, 0);

@@ -110,7 +110,7 @@ export function startWorkers(
     for (const { name, workers } of tasks.types().filter((type) => byName.has(type.name))) {
       const most = concurrency[name] ?? workers;
       const ofType = byType.get(name) ?? [];
-      // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
+      // Settling jobs do not count, up to the limit of running jobs: a claim does not wait until outcomes are stored.
       const settling = ofType.filter(([, { isSettling }]) => isSettling).length;
       const left = most + Math.min(settling, most) - ofType.length;
       // At most half of the limit: these jobs run while the next claim is on its way.
@@ -123,8 +123,7 @@ export function startWorkers(
     waiting = new AbortController();
     try {
       const request = { worker, types: room(), leaseMs, waitMs: limits.claimWaitMsDefault };
-      const isBusy = runs.size > 0;
-      const items = await tasks.claim({ ...request, isBusy, signal: waiting.signal });
+      const items = await tasks.claim({ ...request, signal: waiting.signal });
       return { items, leasedAtMs: clock.now() };
     } catch (error) {
       if (hasCode(error, 'TASKS_CLOSED')) stopping.abort();

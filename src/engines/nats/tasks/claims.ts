@@ -16,8 +16,7 @@ interface Claims {
   readonly freeAtMs: number;
 }
 
-/** Rejects if `alongside` rejects; the jobs claimed until then are returned by the next claim. */
-export type ClaimTasks = (request: ClaimRequest, alongside?: Promise<unknown>) => Promise<Claims>;
+export type ClaimTasks = (request: ClaimRequest) => Promise<Claims>;
 
 type Pick = Choice['picks'][number];
 
@@ -164,10 +163,10 @@ export function createClaims(parts: {
     return withSlots;
   }
 
-  return async (request, alongside) => {
-    const others = Promise.all([beat(request), alongside]);
-    // `others` is awaited below; this handler prevents an unhandled rejection until then.
-    others.catch(() => undefined);
+  return async (request) => {
+    const beating = beat(request);
+    // `beating` is awaited below; this handler prevents an unhandled rejection until then.
+    beating.catch(() => undefined);
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
     const fullKeys = new Set<string>();
@@ -217,12 +216,12 @@ export function createClaims(parts: {
         if (withSlots.length === picks.length) break;
       }
       const tasks = await rows.whole(claimed);
-      await others;
+      await beating;
       for (const { head } of claimed) uncertain.delete(head.id);
       return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
     } finally {
       for (const id of own) taking.delete(id);
-      await others.catch(() => undefined);
+      await beating.catch(() => undefined);
     }
   };
 }

@@ -128,25 +128,11 @@ export function natsTaskEngine(log: BusLog, options: NatsTaskEngineOptions): Tas
         wake();
         return outcomes;
       }),
-    changeAndClaim: (changes, request, nowMs) =>
+    change: (changes, nowMs) =>
       call(async () => {
-        const changed = change(changes, nowMs);
-        if (request === undefined) {
-          const outcomes = await changed;
-          wake();
-          return { outcomes, claimed: [] };
-        }
-        const claimOnce = async (): Promise<readonly StoredTask[]> =>
-          (await claimNow({ ...request, nowMs }, changed)).claimed;
-        const first = await claimOnce();
-        const outcomes = await changed;
+        const outcomes = await change(changes, nowMs);
         wake();
-        if (first.length > 0) return { outcomes, claimed: first };
-        // The changes may have released jobs, and other processes may have enqueued some.
-        const second = await claimOnce();
-        if (second.length > 0) return { outcomes, claimed: second };
-        await sync();
-        return { outcomes, claimed: await claimOnce() };
+        return outcomes;
       }),
     claim: (request, wait) => call(() => claim(request, wait)),
 

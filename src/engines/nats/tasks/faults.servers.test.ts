@@ -147,29 +147,29 @@ test('completes every job once and logs each outage once while the server is kil
 
 test('the next claim of a worker returns the jobs of a claim that failed after it took them', async () => {
   await using tasks = await open('unanswered');
-  await using engine = await openEngine('unanswered');
+  const connection = await connect({ servers: server.url });
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => connection.close());
+  let isCutOff = false;
+  const publish = connection.publish.bind(connection);
+  connection.publish = (subject, ...rest) => {
+    if (isCutOff && subject.includes('.state.beat.')) throw new Error('cut off');
+    publish(subject, ...rest);
+  };
+  await using engine = ownedRole(await openNats(connection, { prefix: 'unanswered' }), 'tasks');
   await tasks.enqueueMany(numbered(10));
   const nowMs = systemClock.now();
   const limits = { limit: 5, deadlineAfterMs: 60_000 };
-  const rule = {
-    type: email,
-    ...limits,
-    rate: undefined,
-    keyLimit: undefined,
-    allowsHandOff: false,
-  };
+  const rule = { type: email, ...limits, rate: undefined, keyLimit: undefined };
   const request = { worker: 'w', aliveUntilMs: nowMs + 60_000, rules: [rule], limit: 5, nowMs };
-  const [first] = (await engine.changeAndClaim([], { ...request, limit: 1 }, nowMs)).claimed;
-  assert.ok(first);
-  const { id, type, fence } = first.head;
-  // The server rejects a message of this size.
-  const fields = { result: 'z'.repeat(2_000_000) };
-  const change = { id, type, guard: { fence }, head: {}, fields, signals: [] };
-  await assert.rejects(engine.changeAndClaim([change], request, nowMs));
-  const claimed = await engine.changeAndClaim([], { ...request, limit: 9 }, nowMs);
-  assert.equal(claimed.claimed.length, 5);
+  const wait = { waitMs: 0, signal: new AbortController().signal };
+  isCutOff = true;
+  await assert.rejects(engine.claim(request, wait));
+  isCutOff = false;
+  const claimed = await engine.claim(request, wait);
+  assert.equal(claimed.length, 5);
   const { tasks: running } = await tasks.list({ state: 'running' });
-  const returned = [first, ...claimed.claimed].map(({ head }) => head.id);
+  const returned = claimed.map(({ head }) => head.id);
   assert.deepEqual(running.map((task) => task.id).toSorted(), returned.toSorted());
 });
 
@@ -178,10 +178,10 @@ test('heartbeats and syncs do not wake a waiting claim', async () => {
   const waiting = new AbortController();
   const nowMs = Date.now();
   const limits = { limit: 1, deadlineAfterMs: 60_000, rate: undefined, keyLimit: undefined };
-  const rules = [{ type: email, allowsHandOff: false, ...limits }];
+  const rules = [{ type: email, ...limits }];
   const claim = engine.claim(
     { worker: 'w', nowMs, aliveUntilMs: nowMs + 60_000, rules, limit: 1 },
-    { waitMs: 60_000, isBusy: false, signal: waiting.signal },
+    { waitMs: 60_000, signal: waiting.signal },
   );
   const aliveUntilMs = async () => (await engine.workers())[0]?.aliveUntilMs;
   // Each call writes a sync; a claim that it wakes renews its heartbeat.

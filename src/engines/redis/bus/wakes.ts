@@ -32,14 +32,7 @@ const patient: RedisOptions = {
 
 const resubscribeMs = 200;
 
-/** Messages for this process only, on a separate channel. */
-export interface BusInbox {
-  readonly channel: string;
-  readonly onMessage: (text: string) => void;
-}
-
-export function createBusWakes(client: RedisClient, channel: string, inbox?: BusInbox): BusWakes {
-  const channels = inbox === undefined ? [channel] : [channel, inbox.channel];
+export function createBusWakes(client: RedisClient, channel: string): BusWakes {
   const listeners = new Set<(wake: Wake) => void>();
   let listening: Promise<void> | undefined;
   let subscriber: Redis | undefined;
@@ -50,10 +43,7 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
   const notify = (wake: Wake): void => {
     for (const listener of listeners) listener(wake);
   };
-  const onMessage = (from: string, text: string): void => {
-    if (from === channel) notify(parseWake(text));
-    else if (from === inbox?.channel) inbox.onMessage(text);
-  };
+  const onMessage = (_: string, text: string): void => notify(parseWake(text));
   /** Wakes all readers, because wake-ups that were published before the subscription are lost. */
   const onReady = (): void => notify({ kind: 'anything' });
   const onSubscribed = (): void => {
@@ -74,7 +64,7 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
   async function resubscribe(connection: Redis): Promise<void> {
     if (!isSubscribed || isClosed) return;
     try {
-      await connection.subscribe(...channels);
+      await connection.subscribe(channel);
       onReady();
     } catch {
       connection.disconnect(true);
@@ -102,7 +92,7 @@ export function createBusWakes(client: RedisClient, channel: string, inbox?: Bus
     const current = subscriber;
     const failed = Promise.withResolvers<void>();
     current.once('error', failed.resolve);
-    const subscribed = current.subscribe(...channels).then(onSubscribed, () => {
+    const subscribed = current.subscribe(channel).then(onSubscribed, () => {
       // The next wait tries again; until then readers poll.
       if (subscriber === current) listening = undefined;
     });

@@ -13,7 +13,7 @@ test('inserts each included file once, before the code that follows the directiv
   const lua = script('tasks/scripts/enqueue.lua');
   assert.doesNotMatch(lua, /@include/);
   assert.equal(lua.split('local function parseRecord').length, 2);
-  assert.ok(lua.indexOf('local function claim(') < lua.indexOf('local function handOff('));
+  assert.ok(lua.indexOf('local function parseRecord(') < lua.indexOf('local function addToLane('));
 });
 
 test('uses every Lua file', () => {

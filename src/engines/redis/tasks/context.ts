@@ -9,9 +9,7 @@ import type { BusRegistry } from '../bus/registry.ts';
 import type { BusWakes } from '../bus/wakes.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
-import type { HandOffs } from './hand-off.ts';
 import type { TaskKeyspace, TypeKeys } from './keyspace.ts';
-import type { UndeliveredTasks } from './undelivered.ts';
 
 export interface RedisTaskContext {
   readonly redis: RedisConnection;
@@ -21,18 +19,13 @@ export interface RedisTaskContext {
   readonly wakes: BusWakes;
   readonly append: ReturnType<typeof createAppender>;
   readonly clock: Clock;
-  /** Undefined on a cluster. */
-  readonly handOffs: HandOffs | undefined;
-  readonly undelivered: UndeliveredTasks;
 }
 
 /** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
-  'changeAndClaim',
-  'withdrawOffer',
-  'joinHandOffs',
-  'leaveHandOffs',
+  'change',
+  'claim',
   'readSignalIds',
   'writeSignalIds',
   'restoreSignals',

@@ -10,8 +10,6 @@ import { suffixOf, type TypeKeys } from './keyspace.ts';
 import { packFixed, packRecord } from './record.ts';
 import { signalText } from './signals.ts';
 
-/** The largest payload of a direct hand-off. */
-const handOffCharsMax = 64_000;
 /** Jobs of one script call, which blocks the server. */
 const jobsMax = 100;
 
@@ -23,7 +21,7 @@ export function createTaskEnqueue(
   const { bus } = keyspace;
 
   async function store(typeKeys: TypeKeys, batch: readonly EnqueueEntry[], nowMs: number) {
-    const { type, base, never, queue } = typeKeys;
+    const { base, never, queue } = typeKeys;
     const values: ScriptValue[] = [];
     for (const { head, fields, dedupe, signals } of batch) {
       const [signal] = signals;
@@ -38,13 +36,11 @@ export function createTaskEnqueue(
       );
     }
     const registryKey = bus.isOneDomain ? bus.registry : '';
-    const allowsHandOff = context.handOffs !== undefined && isHandOffCandidate(batch);
-    const { workerChannel, offers, workers } = keyspace;
-    const rest = [workerChannel, allowsHandOff ? offers : '', workers, type];
+    const head = [nowMs, bus.channel, registryKey, queue.subject, keyspace.workerChannel];
     return runRegistered(context, typeKeys, async (isRegistered) => {
-      const head = [nowMs, bus.channel, registryKey, queue.subject, isRegistered ? 1 : 0];
       const keys = [base, never, queue.key, queue.mark];
-      const reply = await redis.run(taskScripts.enqueue, keys, [...head, ...rest, ...values]);
+      const rest = [isRegistered ? 1 : 0, ...values];
+      const reply = await redis.run(taskScripts.enqueue, keys, [...head, ...rest]);
       return reply as readonly (string | number)[] | null;
     });
   }
@@ -65,19 +61,10 @@ export function createTaskEnqueue(
 }
 
 function outcomeOf(type: string, cell: string | number): EnqueueOutcome {
-  if (cell === 1 || cell === 2) return { kind: 'enqueued' };
+  if (cell === 1) return { kind: 'enqueued' };
   return typeof cell === 'string'
     ? { kind: 'exists', id: `${type}.${cell}` }
     : { kind: 'draining' };
-}
-
-/**
- * Only a single job that is due now is handed off. If a call enqueues several jobs, each worker claims as many as it has
- * capacity for.
- */
-function isHandOffCandidate([first, ...others]: readonly EnqueueEntry[]): boolean {
-  if (first === undefined || others.length > 0) return false;
-  return first.head.state === 'queued' && payloadChars(first) <= handOffCharsMax;
 }
 
 function payloadChars({ fields }: EnqueueEntry): number {

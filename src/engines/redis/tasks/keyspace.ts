@@ -33,8 +33,6 @@ export interface TaskKeyspace {
   readonly workers: string;
   /** HASH from worker to its description. */
   readonly about: string;
-  /** Prefix of hand-off offers; the id of the process follows. */
-  readonly offers: string;
   /** The channel that wakes workers when new jobs may be available; it has no terminal or progress signals. */
   readonly workerChannel: string;
   readonly typeKeys: (type: string) => TypeKeys;
@@ -74,7 +72,6 @@ export function createTaskKeyspace(bus: BusKeyspace, root?: string): TaskKeyspac
     types: `${side}:types`,
     workers: `${side}:workers`,
     about: `${side}:about`,
-    offers: `${side}:hand:`,
     workerChannel: `${bus.channel}:tasks`,
     typeKeys,
   };

@@ -14,13 +14,11 @@ import type { RedisBeatSettings } from './beat.ts';
 import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
-import { createChangeAndClaim } from './change-and-claim.ts';
-import { createHandOffs } from './hand-off.ts';
+import { createTaskChange } from './change.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
 import { createTaskReads } from './read.ts';
 import { createTaskSignals } from './signals.ts';
-import { createUndeliveredTasks } from './undelivered.ts';
 
 interface RedisTasksOptions {
   readonly clock?: Clock | undefined;
@@ -47,34 +45,34 @@ export function redisTaskEngine(
   const bus = createBusKeyspace({ isCluster: client.isCluster, prefix: keyPrefix });
   const keyspace = createTaskKeyspace(bus, root);
   const registry = createBusRegistry(redis, bus);
-  const undelivered = createUndeliveredTasks();
-  const handOffs = client.isCluster ? undefined : createHandOffs({ redis, keyspace, undelivered });
-  const wakes = createBusWakes(client, keyspace.workerChannel, handOffs);
+  const wakes = createBusWakes(client, keyspace.workerChannel);
   const groups = createBusGroups({ redis, keyspace: bus, registry, wakes, clock });
   const append = createAppender(redis, bus, registry);
   const shared = { redis, keyspace, registry, groups, wakes, append, clock };
   const beat = beatUrl === undefined ? undefined : { url: beatUrl, keyPrefix };
-  return taskEngineOf({ ...shared, handOffs, undelivered }, beat);
+  return taskEngineOf(shared, beat);
 }
 
 function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undefined): TaskEngine {
-  const { redis, wakes, keyspace, handOffs } = context;
+  const { redis, wakes, keyspace } = context;
   let isClosed = false;
   const failIfClosed = (): void => {
     if (isClosed) throw closedError('TASKS');
   };
   const signals = createTaskSignals(context);
-  const changeAndClaimOfType = createChangeAndClaim(context, signals.publishToOtherSlots);
-  const claims = createTaskClaims(context, changeAndClaimOfType, failIfClosed);
+  const claims = createTaskClaims(context, failIfClosed);
+  const change = createTaskChange(context, signals.publishToOtherSlots, claims.onNewWork);
   const reads = createTaskReads(context);
   const module = new URL(`beat${extname(import.meta.url)}`, import.meta.url);
   return {
     // On a cluster, signals in other slots are stored after the record.
     capabilities: { ...capabilities, atomicSignals: keyspace.bus.isOneDomain },
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
-    callsAtOnce: 2,
-    enqueue: createTaskEnqueue(context, (type) => claims.onNewWork(type)),
-    changeAndClaim: claims.changeAndClaim,
+    enqueue: createTaskEnqueue(context, claims.onNewWork),
+    async change(changes, nowMs) {
+      failIfClosed();
+      return change(changes, nowMs);
+    },
     claim: claims.claim,
     get: reads.get,
     heads: reads.heads,
@@ -86,7 +84,6 @@ function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undef
       if (isClosed) return;
       isClosed = true;
       claims.wakeAll();
-      await handOffs?.leave();
       await signals[Symbol.asyncDispose]();
       await wakes[Symbol.asyncDispose]();
       await redis[Symbol.asyncDispose]();

@@ -17,10 +17,8 @@ import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
 import { createSqliteClient } from '../connection/client.ts';
 import type { SqliteFile } from '../connection/file.ts';
 import { encodeToken } from '../connection/lease-token.ts';
-import { isReplyNear } from '../connection/watch.ts';
 import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
 import { openBusReader, toStored } from './reader.ts';
-import { createBusTail } from './tail.ts';
 import { createBusWaits } from './waits.ts';
 import type { BusTrim, TrimStep } from './trim.ts';
 import type { BusStart } from './writer.ts';
@@ -29,19 +27,13 @@ export function sqliteBusEngine(
   file: Pick<SqliteFile, 'busyTimeoutMs' | 'checkFile' | 'path' | 'writer'>,
   { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): BusEngine {
-  const tail = createBusTail();
   const reader = openBusReader(file.path, file.busyTimeoutMs);
   const client = createSqliteClient(file, {
     prefix: 'BUS',
     reader,
-    onCommit: () => {
-      const isNear = isReplyNear(appending, clock.now() - repliedAtMs);
-      waits.onOtherCommit({ wakeReaders: !isNear });
-    },
+    onCommit: () => waits.onOtherCommit(),
   });
   const waits = createBusWaits(clock, (isWaiting) => client.setWaiting(isWaiting));
-  let appending = 0;
-  let repliedAtMs = 0;
   const read: typeof client.read = (work) => client.read(work);
 
   async function write<Call extends WriterCall>(
@@ -51,20 +43,10 @@ export function sqliteBusEngine(
     return client.call(call, onCommitted);
   }
 
-  /** Removed messages must not be served from memory. */
-  function removeMessages<Call extends WriterCall>(
-    call: Call,
-  ): Promise<ResultOf<Call['operation']>> {
-    return write(call, () => {
-      tail.clear();
-      waits.wakeAll();
-    });
-  }
-
   async function trim(subject: string, order: BusTrim): Promise<Trimmed> {
     let removed = 0;
     for (let rest = order; ;) {
-      const step: TrimStep = await removeMessages({ operation: 'bus.trim', subject, order: rest });
+      const step: TrimStep = await write({ operation: 'bus.trim', subject, order: rest });
       removed += step.removed;
       if (step.rest === undefined) return { removed, heldBack: step.heldBack };
       rest = step.rest;
@@ -76,26 +58,9 @@ export function sqliteBusEngine(
     { dedupeWindowMs, isRelaxed }: Parameters<BusEngine['append']>[1],
   ): Promise<readonly Appended[]> {
     const nowMs = clock.now();
-    let isDone = false;
-    const finish = (): void => {
-      if (!isDone) appending -= 1;
-      isDone = true;
-      repliedAtMs = clock.now();
-      waits.onAppended(entries.map(({ subject }) => subject));
-    };
-    appending += 1;
-    try {
-      return await write(
-        { operation: 'bus.append', entries, dedupeWindowMs, nowMs, isRelaxed },
-        (appended) => {
-          tail.add(entries, appended, { storedAtMs: nowMs });
-          finish();
-        },
-      );
-    } finally {
-      // Wake readers even if nothing was stored: they waited for this reply instead of querying the file.
-      if (!isDone) finish();
-    }
+    return write({ operation: 'bus.append', entries, dedupeWindowMs, nowMs, isRelaxed }, () =>
+      waits.onAppended(entries.map(({ subject }) => subject)),
+    );
   }
 
   async function fetch(
@@ -138,24 +103,15 @@ export function sqliteBusEngine(
     let { after } = how;
     for (;;) {
       if (signal.aborted) throw aborted(signal);
-      const known = upTo === undefined ? tail.read(pattern, { after, limit }) : undefined;
-      if (known !== undefined) {
-        after = known.considered;
-        if (known.entries.length > 0) yield known.entries;
-        if (after < tail.last) continue;
-      } else {
-        const head = upTo ?? read(() => reader.head());
-        const { entries, isEnd } =
-          head <= after
-            ? { entries: [], isEnd: true }
-            : read(() => scan({ after, upTo: head, limit }));
-        after = isEnd ? Math.max(after, head) : Number(entries.at(-1)?.position);
+      const head = upTo ?? read(() => reader.head());
+      if (head > after) {
+        const { entries, isEnd } = read(() => scan({ after, upTo: head, limit }));
+        after = isEnd ? head : Number(entries.at(-1)?.position);
         if (entries.length > 0) yield entries;
-        if (after < head) continue;
+      } else {
         if (upTo !== undefined) return;
+        await waits.reader(signal, () => read(() => reader.head()) > after);
       }
-      const isWritten = (): boolean => read(() => reader.head()) > after;
-      await waits.reader(signal, () => tail.last > after, isWritten);
     }
   }
 
@@ -201,7 +157,7 @@ export function sqliteBusEngine(
       return batches(pattern, { after, upTo: isLive ? undefined : head, batchMax, signal });
     },
     remove: (subject, sequences) =>
-      removeMessages({ operation: 'bus.remove', subject, seqs: sequences.map(seqOf) }),
+      write({ operation: 'bus.remove', subject, seqs: sequences.map(seqOf) }),
     streams: async (pattern, page) => read(() => reader.streams(pattern, page)),
     trim: (subject, { storedBefore, beforeSequence, ...rest }) =>
       trim(subject, {
@@ -209,7 +165,7 @@ export function sqliteBusEngine(
         storedBeforeMs: storedBefore?.getTime(),
         beforeSeq: beforeSequence === undefined ? undefined : seqOf(beforeSequence),
       }),
-    deleteStream: (subject) => removeMessages({ operation: 'bus.deleteStream', subject }),
+    deleteStream: (subject) => write({ operation: 'bus.deleteStream', subject }),
     groups: async () => read(() => reader.groups()),
     async pending(group, limit) {
       const found = read(() => reader.pending(group, limit));

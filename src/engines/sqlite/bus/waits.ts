@@ -14,8 +14,8 @@ interface Member {
 }
 
 export interface BusWaits {
-  /** Calls `isInMemory` immediately, and the slower `isInFile` after the current turn of the event loop. */
-  reader(signal: AbortSignal, isInMemory: () => boolean, isInFile: () => boolean): Promise<void>;
+  /** Calls `hasMore` once, after the watch for commits of other processes has begun. */
+  reader(signal: AbortSignal, hasMore: () => boolean): Promise<void>;
   /** Waits at most `ms` until the group may have a message. */
   member(
     group: Member,
@@ -23,8 +23,8 @@ export interface BusWaits {
   ): Promise<void>;
   onAppended(subjects: readonly string[]): void;
   onGroupChange(group: string): void;
-  /** Another connection has committed. Readers stay asleep while a reply of this process is about to wake them. */
-  onOtherCommit(options: { readonly wakeReaders: boolean }): void;
+  /** Another connection has committed. */
+  onOtherCommit(): void;
   wakeAll(): void;
 }
 
@@ -43,16 +43,11 @@ export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) =>
   }
 
   return {
-    async reader(signal, isInMemory, isInFile) {
-      const checking = setImmediate(() => {
-        if (isTrueOrFails(isInFile)) readers.wakeAll();
-      });
+    async reader(signal, hasMore) {
+      setWaiting(true);
       try {
-        const woken = readers.wait(signal, isInMemory);
-        if (readers.size > 0) setWaiting(true);
-        await woken;
+        await readers.wait(signal, () => isTrueOrFails(hasMore));
       } finally {
-        clearImmediate(checking);
         leave();
       }
     },
@@ -85,8 +80,8 @@ export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) =>
       );
     },
     onGroupChange: (group) => wakeMembers(({ name }) => name === group),
-    onOtherCommit({ wakeReaders }) {
-      if (wakeReaders) readers.wakeAll();
+    onOtherCommit() {
+      readers.wakeAll();
       wakeMembers(({ isChanged }) => isChanged());
     },
     wakeAll() {

@@ -6,19 +6,11 @@ import {
   type EndpointHealth,
   type EndpointHealthStore,
 } from '../../../delivery/endpoint-health.ts';
-import { tableName } from '../../../delivery/table-name.ts';
 
-export interface SqliteEndpointHealthOptions {
-  /** The name of the table. Default: `millrace_endpoint_health`. */
-  readonly table?: string | undefined;
-}
+const table = 'millrace_endpoint_health';
 
 /** Creates a missing table; you close the database. Pass a separate connection: this store begins transactions. */
-export function sqliteEndpointHealth(
-  database: DatabaseSync,
-  options: SqliteEndpointHealthOptions = {},
-): EndpointHealthStore {
-  const { quoted: table } = tableName(options.table ?? 'millrace_endpoint_health');
+export function sqliteEndpointHealth(database: DatabaseSync): EndpointHealthStore {
   database.exec(
     `create table if not exists ${table} (endpoint_id text primary key, health text not null)`,
   );

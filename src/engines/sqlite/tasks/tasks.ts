@@ -54,19 +54,16 @@ export function sqliteTaskEngine(
     return { ...rest, messages: signals.map(messageOf) };
   };
 
-  const queuesOf = (request: ClaimRequest) =>
-    request.rules.map(({ type }) => ({
-      type,
-      group: consumerGroups.workers<string>(type),
-      subject: subjects.tasks.type<string>(type).queue,
-    }));
-
   async function claim(
     request: ClaimRequest,
     { waitMs, signal }: ClaimWait,
   ): Promise<readonly StoredTask[]> {
     const types = request.rules.map(({ type }) => type);
-    const queues = queuesOf(request);
+    const queues = types.map((type) => ({
+      type,
+      group: consumerGroups.workers<string>(type),
+      subject: subjects.tasks.type<string>(type).queue,
+    }));
     const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
       client.setWaiting(true);
       // Query first: a waiting worker must not take the write lock without a job to claim.
@@ -74,11 +71,9 @@ export function sqliteTaskEngine(
       if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
       // Call the writer directly: `write` wakes all waiting claims, including this one.
       const { claimed, freeAtMs } = await client.call({
-        operation: 'tasks.changeAndClaim',
-        changes: [],
-        claim: now,
+        operation: 'tasks.claim',
+        request: now,
         queues,
-        nowMs: now.nowMs,
       });
       return { claimed, freeAtMs: freeAtMs ?? Infinity };
     };
@@ -103,16 +98,8 @@ export function sqliteTaskEngine(
     },
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
-    async changeAndClaim(changes, request, nowMs) {
-      const { outcomes, claimed } = await write({
-        operation: 'tasks.changeAndClaim',
-        changes: changes.map(withMessages),
-        claim: request === undefined ? undefined : { ...request, nowMs },
-        queues: request === undefined ? [] : queuesOf(request),
-        nowMs,
-      });
-      return { outcomes, claimed };
-    },
+    change: (changes, nowMs) =>
+      write({ operation: 'tasks.change', changes: changes.map(withMessages), nowMs }),
     claim,
     get: async (refs) => read(() => reader.get(refs)),
     heads: async (refs) => read(() => reader.heads(refs)),

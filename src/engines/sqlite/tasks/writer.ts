@@ -40,14 +40,13 @@ export interface TaskOperations {
     { readonly entries: readonly WithMessages<EnqueueEntry>[]; readonly nowMs: number },
     readonly EnqueueOutcome[]
   >;
-  readonly 'tasks.changeAndClaim': Operation<
-    {
-      readonly changes: readonly WithMessages<TaskChange>[];
-      readonly claim: ClaimRequest | undefined;
-      readonly queues: readonly WorkerQueue[];
-      readonly nowMs: number;
-    },
-    Claimed & { readonly outcomes: readonly ChangeOutcome[] }
+  readonly 'tasks.change': Operation<
+    { readonly changes: readonly WithMessages<TaskChange>[]; readonly nowMs: number },
+    readonly ChangeOutcome[]
+  >;
+  readonly 'tasks.claim': Operation<
+    { readonly request: ClaimRequest; readonly queues: readonly WorkerQueue[] },
+    Claimed
   >;
   readonly 'tasks.beat': Operation<WorkerBeat, undefined>;
   readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
@@ -259,12 +258,10 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
 
   const handlers: Handlers<TaskOperations> = {
     'tasks.enqueue': ({ entries, nowMs }) => entries.map((entry) => enqueue(entry, nowMs)),
-    'tasks.changeAndClaim': ({ changes, claim, queues, nowMs }) => {
-      const outcomes = changes.map((each) => change(each, nowMs));
-      if (claim === undefined) return { outcomes, claimed: [], freeAtMs: null };
-      const found = claims.claim(claim);
+    'tasks.change': ({ changes, nowMs }) => changes.map((each) => change(each, nowMs)),
+    'tasks.claim': ({ request, queues }) => {
       ensureGroups(queues);
-      return { outcomes, ...found };
+      return claims.claim(request);
     },
     'tasks.beat': (beat) => writeBeat(all, beat),
     'tasks.forgetWorker': ({ worker }) =>

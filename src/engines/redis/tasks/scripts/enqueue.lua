@@ -1,14 +1,13 @@
 -- KEYS: base, never, queue stream, its mark.
--- ARGV: now, channel of the bus, registry or '', queue subject, whether the type is registered (1 or 0), channel of the
--- workers, prefix of hand-off offers or '' (no hand-off), hash of workers, type; then for each job: id, record, fixed
--- part, queue signal or '', dedupe key or '', expiry of the dedupe key or '', parent or ''.
--- Returns for each job 1 (enqueued), 2 (enqueued and handed off), the id of the existing job, or 0 (draining). Returns
--- false if a new type or stream must be registered first.
+-- ARGV: now, channel of the bus, registry or '', queue subject, channel of the workers, whether the type is registered
+-- (1 or 0); then for each job: id, record, fixed part, queue signal or '', dedupe key or '', expiry of the dedupe key
+-- or '', parent or ''.
+-- Returns for each job 1 (enqueued), the id of the existing job, or 0 (draining). Returns false if a new type or stream
+-- must be registered first.
 -- @include "include/signals"
--- @include "include/hand-off"
-local FIRST_JOB, JOB_VALUES = 10, 7
-local nowText, channel, registry, subject, isRegistered, workerChannel, offerPrefix, workers, type =
-  unpack(ARGV, 1, FIRST_JOB - 1)
+-- @include "include/lanes"
+local FIRST_JOB, JOB_VALUES = 7, 7
+local nowText, channel, registry, subject, workerChannel, isRegistered = unpack(ARGV, 1, FIRST_JOB - 1)
 local now = tonumber(nowText)
 local settings = redis.call('HMGET', base, 'mode', 'ready')
 local isDraining, isReady = settings[1] == 'draining', settings[2]
@@ -60,8 +59,6 @@ for n, id in ipairs(ids) do
   end
 end
 flush()
-local isHandedOff = offerPrefix ~= '' and result[1] == 1 and handOff(offerPrefix, workers, type, now, nowText)
-if isHandedOff then result[1] = 2 end
 wakeReaders(channel)
-if not isHandedOff or redis.call('EXISTS', base .. LANES) == 1 then wakeWorkers(workerChannel, subject) end
+wakeWorkers(workerChannel, subject)
 return result

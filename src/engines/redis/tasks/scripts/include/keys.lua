@@ -13,8 +13,7 @@ local LANE, LANES, TURNS, LATER = ':q:', ':l', ':t', ':d'
 -- KEY_COUNTS: number of running jobs per concurrency key. BLOCKED: jobs blocked by a key. BLOCKING_KEYS: keys that block
 -- jobs. RATES: when each rate bucket is full.
 local KEY_COUNTS, BLOCKED, BLOCKING_KEYS, RATES = ':r', ':k:', ':ks', ':f'
--- WORKER_COUNTS: number of running jobs per worker. WORKERS: when each worker expires (cluster only). HAND_OFFS:
--- processes that accept hand-offs.
-local WORKER_COUNTS, WORKERS, HAND_OFFS = ':n', ':b', ':h'
+-- WORKER_COUNTS: number of running jobs per worker. WORKERS: when each worker expires (cluster only).
+local WORKER_COUNTS, WORKERS = ':n', ':b'
 -- DEDUPE: job id per dedupe key. DEDUPE_EXPIRY: expiry per dedupe key. CHILDREN: children of a job.
 local DEDUPE, DEDUPE_EXPIRY, CHILDREN = ':w', ':wz', ':c:'
