@@ -206,7 +206,7 @@ export const erasureTables = {
       how: 'none',
       note: 'the tables above, with their `-wal` and `-shm` files',
     },
-    { names: ['dev.token', 'setup.lock'], how: 'none' },
+    { names: ['admin.token', 'setup.lock', 'tls/…'], how: 'none' },
     {
       names: ['attachments/…'],
       how: 'encrypted',

@@ -46,6 +46,13 @@ export interface EngineRenewal {
   readonly perTenant: boolean;
 }
 
+/** `OutboxPage` with all defaults. */
+interface EnginePage {
+  readonly limit: number;
+  readonly after: string | undefined;
+  readonly charsMax: number;
+}
+
 /** Implemented by an adapter; its arguments are already validated. */
 export interface OutboxEngine<Transaction>
   extends
@@ -61,10 +68,7 @@ export interface OutboxEngine<Transaction>
   /** At least one claim, and none twice. */
   renew(claims: readonly OutboxClaim[], request: EngineRenewal): Promise<readonly Renewed[]>;
   extend(claims: readonly OutboxClaim[], leaseMs: number): Promise<readonly boolean[]>;
-  list(
-    filter: OutboxFilter,
-    page: { readonly limit: number; readonly after: string | undefined },
-  ): Promise<readonly OutboxMessage[]>;
+  list(filter: OutboxFilter, page: EnginePage): Promise<readonly OutboxMessage[]>;
   /** The JSON of the stored attempts, oldest first. */
   attempts(id: string): Promise<readonly string[]>;
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
@@ -114,7 +118,7 @@ export function createOutboxLedger<Transaction>(
 
   const find: OutboxLedger['find'] = async (id) => {
     if (!isOutboxId(id)) return undefined;
-    const [found] = await engine.list({ ids: [id] }, { limit: 1, after: undefined });
+    const [found] = await engine.list({ ids: [id] }, { limit: 1, after: undefined, charsMax: 0 });
     return found;
   };
 
@@ -164,7 +168,8 @@ export function createOutboxLedger<Transaction>(
     },
     async list(filter, page) {
       checkFilter(filter);
-      return engine.list(filter, { limit: pageLimit(page), after: page?.after });
+      const { after, charsMax = Number.MAX_SAFE_INTEGER } = page ?? {};
+      return engine.list(filter, { limit: pageLimit(page), after, charsMax });
     },
     async bySource(sources, limit = limits.listMax) {
       const findable = findableSources(sources);

@@ -286,10 +286,16 @@ export function memoryOutboxLedger(
       if (!isNotified) await waitWithPoll(waiters, { clock, pollMs, signal });
       isNotified = false;
     },
-    async list(filter, { limit, after }) {
+    async list(filter, { limit, after, charsMax }) {
+      let chars = 0;
       return matching(filter)
         .filter(({ id }) => after === undefined || id > after)
         .slice(0, limit)
+        .filter(({ row: { payload, headers } }, at) => {
+          const isInPage = at === 0 || chars < charsMax;
+          chars += payload.length + (headers?.length ?? 0);
+          return isInPage;
+        })
         .map(withJobs);
     },
     async bySource(sources, limit) {

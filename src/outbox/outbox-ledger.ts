@@ -86,6 +86,8 @@ export interface OutboxPage {
   readonly limit?: number | undefined;
   /** The id of the last message of the previous page. */
   readonly after?: string | undefined;
+  /** The page ends with the message whose payload and headers reach this number of characters. Default: no limit. */
+  readonly charsMax?: number | undefined;
 }
 
 /** The event that a message was enqueued for. */

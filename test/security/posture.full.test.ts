@@ -5,10 +5,11 @@ import { once } from 'node:events';
 import { chmod, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { throwawayCertificate } from '../../src/testing/support/throwaway-certificate.ts';
 import { runMillrace, workFolder } from '../cli-store-terminal.ts';
+import { classifiedFile } from './erasure-classified.ts';
 
 const ways = ['loopback', 'behind a proxy', 'public host'] as const;
 type Way = (typeof ways)[number];
@@ -124,6 +125,11 @@ test('callers without credentials reach what the table says, and files belong to
     }
     const modes = await modesIn(own);
     assert.ok(modes.some(({ path }) => path.endsWith('events.db-wal')));
+    for (const path of modes
+      .map((each) => relative(own, each.path))
+      .filter((name) => name !== '')) {
+      assert.ok(classifiedFile(path), `tools/erasure-table.ts does not say how ${path} is erased`);
+    }
     assert.deepEqual(
       modes.filter(({ mode }) => (mode & 0o077) !== 0),
       [],

@@ -112,6 +112,60 @@ test('a list of large documents ends early, and its cursor continues without a g
   assert.deepEqual([sizes, ids.size], [[16, 16, 8], 40]);
 });
 
+test('a list of large messages of the outbox ends early, and its cursor continues without a gap', async () => {
+  await using api = await openApi();
+  const { outbox } = api.platform.engines;
+  assert.ok(outbox !== undefined);
+  const text = 'x'.repeat(400_000);
+  const sent = await outbox.enqueueMany(
+    Array.from({ length: 7 }, (_, at) => ({
+      sourceStreamId: newStream('shop.order.v1', tenant),
+      sourceEventId: `event-${at}`,
+      integrationType: 'webhook:partner',
+      eventType: 'order.placed.v1',
+      payload: { text },
+      tenantId: tenant,
+      dueAt: new Date('2100-01-01'),
+    })),
+  );
+  const token = await api.token('read', tenant);
+  const sizes: number[] = [];
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = new URLSearchParams({ limit: '1000', ...(cursor && { cursor }) });
+    const response = await api.ask(`/admin/outbox?${query.toString()}`, token);
+    const page = (await response.json()) as { items: { id: string }[]; cursor?: string };
+    ids.push(...page.items.map(({ id }) => id));
+    sizes.push(page.items.length);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  assert.deepEqual([sizes, ids], [[3, 3, 1], sent.map(({ id }) => id)]);
+});
+
+test('a list of large jobs ends early, and its cursor continues without a gap', async () => {
+  await using api = await openApi();
+  const tasks = await api.platform.tasks();
+  const payload = { text: 'x'.repeat(100_000) };
+  const ids = new Set<string>();
+  for (let count = 0; count < 40; count += 1) {
+    const { id } = await tasks.enqueue({ type: 'report-gen', payload, tenant });
+    ids.add(id);
+  }
+  const token = await api.token('read', tenant);
+  const sizes: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = new URLSearchParams({ limit: '1000', ...(cursor && { cursor }) });
+    const response = await api.ask(`/api/v1/jobs?${query.toString()}`, token);
+    const page = (await response.json()) as { items: { id: string }[]; cursor?: string };
+    for (const { id } of page.items) assert.ok(ids.delete(id));
+    sizes.push(page.items.length);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  assert.deepEqual([sizes, ids.size], [[16, 16, 8], 0]);
+});
+
 /** Returns the server's side of a response once it has data that the client does not read. */
 async function whenUnread(t: TestContext, request: () => Socket) {
   const responses: ServerResponse[] = [];
@@ -203,7 +257,8 @@ test('a WebSocket that does not read gets one page, and is closed with 4408', as
 });
 
 test('wrong tokens and unknown paths are limited, and health checks are not', async () => {
-  const rate = { perSecond: 1, burst: 20 };
+  // No request of a slow machine is allowed by the time that has passed.
+  const rate = { perSecond: 0.001, burst: 20 };
   await using api = await openApi({ rateLimits: { known: rate, unknown: rate } });
   const statuses = async (path: string, token?: string): Promise<number[]> =>
     Promise.all(Array.from({ length: 40 }, async () => (await api.ask(path, token)).status));

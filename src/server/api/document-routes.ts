@@ -9,10 +9,7 @@ import type { DocumentFamily } from '../../platform/platform-projections.ts';
 import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
-import { textBytes } from './follow.ts';
-
-/** Documents per read of the store, and the size in memory at which a list ends. */
-const pages = { first: 16, max: 128, bytesMax: 2_097_152 };
+import { listPage } from './list-page.ts';
 
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
 const found = Type.Object({
@@ -113,7 +110,8 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         const tenant = tenantOf(request);
         const documents = platform.documents(family);
         await wait(family, query, signal);
-        const { set = 'all', index, value, range, from, to, limit, cursor } = query;
+        const { set = 'all', index, value, range, from, to, cursor } = query;
+        const { limit = readModelLimits.pageSize } = query;
         if (index !== undefined) {
           if (value === undefined) throw missingValue();
           const one = await documents.byIndex(tenant, index, value);
@@ -124,7 +122,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
           ...(to === undefined ? {} : { to }),
         };
         const body = await request.memory.load(() =>
-          listDocuments({ limit, cursor }, (page) =>
+          listPage({ limit, cursor }, (page) =>
             range === undefined
               ? documents.bySet(tenant, set, page)
               : documents.byRange(tenant, range, { ...page, ...bounds }),
@@ -134,34 +132,6 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
       },
     }),
   ];
-}
-
-interface ListPage {
-  readonly items: readonly { readonly document: unknown }[];
-  readonly cursor?: string | undefined;
-}
-
-/** Reads small pages until the list is long or large enough; its cursor continues. */
-async function listDocuments(
-  {
-    limit = readModelLimits.pageSize,
-    cursor,
-  }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
-  read: (page: { readonly limit: number; readonly cursor?: string }) => Promise<ListPage>,
-): Promise<ListPage> {
-  const items: ListPage['items'][number][] = [];
-  let next = cursor;
-  let pageSize = pages.first;
-  let bytes = 0;
-  do {
-    const size = Math.min(pageSize, limit - items.length);
-    const page = await read({ limit: size, ...(next === undefined ? {} : { cursor: next }) });
-    items.push(...page.items);
-    bytes += textBytes(JSON.stringify(page.items));
-    next = page.cursor;
-    pageSize = Math.min(2 * pageSize, pages.max);
-  } while (next !== undefined && items.length < limit && bytes < pages.bytesMax);
-  return { items, cursor: next };
 }
 
 function missingValue(): MillraceError {

@@ -195,7 +195,7 @@ export function postgresOutboxLedger(
       return claims.map(isValid);
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
-    async list(filter, { limit, after }) {
+    async list(filter, { limit, after, charsMax }) {
       const { ids = null, status, integrationType = null, tenantId = null, since } = filter;
       const listSql = statement(`list ${status ?? ''}`, queries.listSql(status));
       const sinceMs = since?.getTime() ?? null;
@@ -207,6 +207,7 @@ export function postgresOutboxLedger(
         sinceMs,
         after ?? null,
         limit,
+        charsMax,
       ];
       return (await query(listSql, values)).map(toMessage);
     },

@@ -152,6 +152,8 @@ const ofStatus: Readonly<Record<OutboxStatus, string>> = {
 /** $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: after this id; $7: limit. */
 export const listSql = (status: OutboxStatus | undefined): string => `
 select ${columns}
+from (select p.seq, sum(p.chars) over (order by p.seq) - p.chars as chars_before
+from (select m.seq, length(m.payload) + coalesce(length(m.headers), 0) as chars
 from {schema}.messages m join {schema}.integration_outbox o on o.id = m.id
 where ${status === undefined ? 'true' : ofStatus[status]}
   and ($1::uuid[] is null or m.id = any ($1))
@@ -161,7 +163,9 @@ where ${status === undefined ? 'true' : ofStatus[status]}
   and ($5::float8 is null or
     (case o.status when 'DEAD' then o.updated_at else m.created_at end) >= to_timestamp($5 / 1000))
   and ($6::uuid is null or m.seq > (select a.seq from {schema}.messages a where a.id = $6))
-order by m.seq limit $7`;
+order by m.seq limit $7) p) page
+join {schema}.messages m on m.seq = page.seq join {schema}.integration_outbox o on o.id = m.id
+where page.chars_before < greatest($8::bigint, 1) order by m.seq`;
 
 /** $1: streams and events as JSON; $2: limit. */
 export const bySourceSql = `

@@ -169,7 +169,10 @@ export function sqliteOutboxLedger(
         if (waiters.size === 0) watch.setWaiting(false);
       }
     },
-    async list({ ids: wanted, status, integrationType, tenantId, since }, { limit, after }) {
+    async list(
+      { ids: wanted, status, integrationType, tenantId, since },
+      { limit, after, charsMax },
+    ) {
       const rows = await database.select(sql.listSql, [
         wanted === undefined ? null : JSON.stringify(wanted),
         status ?? null,
@@ -178,6 +181,7 @@ export function sqliteOutboxLedger(
         since?.getTime() ?? null,
         after ?? null,
         limit,
+        charsMax,
       ]);
       return rows.map(toMessage);
     },

@@ -117,19 +117,24 @@ interface PageQuery {
   readonly cursor: string | undefined;
 }
 
+/** The characters of payloads after which a page ends, whatever its limit. */
+const pageCharsMax = 1_048_576;
+
 /** Returns one page. After a full page there may be another one; the cursor is the key of the last item. */
 export async function pageBy<Item>(
   { limit = 100, cursor }: PageQuery,
   list: (page: {
     readonly limit: number;
     readonly after: string | undefined;
+    readonly charsMax: number;
   }) => Promise<readonly Item[]>,
   keyOf: (item: Item) => string,
 ): Promise<{
   readonly body: { readonly items: readonly Item[]; readonly cursor: string | undefined };
 }> {
-  const items = await list({ limit, after: cursor });
-  const last = items.length === limit ? items.at(-1) : undefined;
+  const items = await list({ limit, after: cursor, charsMax: pageCharsMax });
+  const isFull = items.length === limit || JSON.stringify(items).length >= pageCharsMax;
+  const last = isFull ? items.at(-1) : undefined;
   return { body: { items, cursor: last === undefined ? undefined : keyOf(last) } };
 }
 

@@ -155,7 +155,9 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { status, limit, cursor, ...query } = request.query;
         const filter = { ...filterOf(request, query), status };
-        return pageBy({ limit, cursor }, (page) => ledger.list(filter, page), idOf);
+        return request.memory.load(() =>
+          pageBy({ limit, cursor }, (page) => ledger.list(filter, page), idOf),
+        );
       },
     }),
     route({

@@ -24,6 +24,7 @@ import {
   type AdminContext,
 } from '../admin/admin-context.ts';
 import { tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
+import { listPage } from '../list-page.ts';
 import {
   failureSchema,
   filterFields,
@@ -134,11 +135,15 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { limit = limitDefault, cursor, ...filter } = request.query;
         const tasks = await platform.tasks();
-        const page = await tasks.list(queryOf(filter, request), {
-          limit: Math.min(limit, taskLimits.pageMax),
-          cursor,
-        });
-        return { body: { items: page.tasks, cursor: page.cursor } };
+        const wanted = queryOf(filter, request);
+        const bound = { limit: Math.min(limit, taskLimits.pageMax), cursor };
+        const body = await request.memory.load(() =>
+          listPage(bound, async (page) => {
+            const found = await tasks.list(wanted, page);
+            return { items: found.tasks, cursor: found.cursor };
+          }),
+        );
+        return { body };
       },
     }),
     globalList({

@@ -418,6 +418,11 @@ export const operatingCases: LedgerCases = {
       [...first, ...rest].map(({ id }) => id),
       ids,
     );
+    const short = await ledger.list({}, { limit: 5, charsMax: 1 });
+    assert.deepEqual(
+      short.map(({ id }) => id),
+      ids.slice(0, 1),
+    );
     await rejectsWith(() => ledger.list({}, { limit: 0 }), 'OUTBOX_INVALID');
     await rejectsWith(() => ledger.list({ ids: ['no id'] }), 'OUTBOX_INVALID');
   },
