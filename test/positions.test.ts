@@ -8,11 +8,15 @@ import { test } from 'node:test';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** May convert positions: the store, its engines, columns of SQL tables, and the servers of numeric protocols. */
-const mayConvert = /^src\/(?:store|engines|server\/kurrent|testing)\/|\/sql\/|\/sql-[a-z-]+\.ts$/;
+/**
+ * May convert positions: the store, its engines, columns of SQL tables, the servers of numeric protocols, and the rates of
+ * the console, which shows none for positions that do not count events.
+ */
+const mayConvert =
+  /^src\/(?:store|engines|server\/kurrent|testing)\/|\/sql\/|\/sql-[a-z-]+\.ts$|^console\/src\/lib\/rates\.ts$/;
 
 const conversion = /\btoSequence\b|\btoPosition\b/;
-const parsed = /(?:parseInt|Number|BigInt)\([^()]*[pP]osition\b/;
+const parsed = /(?:parseInt|Number|BigInt)\([^()]*(?:[pP]osition|[cC]heckpoint|\b[hH]ead)\b/;
 const arithmetic = /\b(?:toSequence|toPosition)\([^()]*\)\s*[-+*/%]|[-+*/%]\s*toSequence\(/;
 
 const problemIn = (file: string, text: string): string | undefined => {
@@ -25,8 +29,8 @@ const problemIn = (file: string, text: string): string | undefined => {
 };
 
 test('no code outside the store and its engines computes with positions', () => {
-  const files = globSync('{src,modules}/**/*.ts', { cwd: root }).filter(
-    (file) => !file.endsWith('.test.ts') && !file.includes('/templates/'),
+  const files = globSync('{src,modules,console/src}/**/*.{ts,tsx}', { cwd: root }).filter(
+    (file) => !/\.test\.tsx?$/.test(file) && !file.includes('/templates/'),
   );
   assert.ok(files.length > 100, `only ${files.length} files seen`);
   const problems = files.flatMap(
@@ -41,6 +45,8 @@ test('the rule detects each kind of arithmetic', () => {
   assert.ok(caught('src/projections/a.ts', "import { toSequence } from '../store/position.ts';"));
   assert.ok(caught('modules/shop/a.ts', 'Number.parseInt(event.position, 16) + 1'));
   assert.ok(caught('modules/shop/a.ts', 'BigInt(`0x${position}`)'));
+  assert.ok(caught('modules/shop/a.ts', 'Number.parseInt(checkpoint, 16)'));
+  assert.ok(caught('console/src/views/a.tsx', 'BigInt(`0x${store.head}`)'));
   assert.ok(caught('src/outbox/sql/a.ts', 'toSequence(checkpoint) - 1'));
   assert.ok(!caught('src/outbox/sql/a.ts', 'values: [toSequence(checkpoint)]'));
   assert.ok(!caught('src/engines/sqlite/store/a.ts', 'toSequence(after) + 1'));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
+import { silentObserver, type Observer } from '../../src/foundation/observer.ts';
 import { kurrentStoreOptions } from '../../src/server/kurrent/index.ts';
 import { rejectsWith } from '../../src/testing/assertions.ts';
 import { newEvent, newStream, storedIds } from '../../src/testing/conformance/store/fixture.ts';
@@ -97,33 +98,73 @@ test(
 );
 
 test('a cluster that was away is used again by the same store', { timeout }, async () => {
-  await using port = await reservePort();
-  await using backing = openMemory(kurrentStoreOptions);
-  const serve = async (): Promise<ServedMemory> =>
-    serveEngine(
-      { ...backing, async [Symbol.asyncDispose]() {} },
-      {
-        host: port.host,
-        port: port.port,
-      },
-    );
-  await using stack = new AsyncDisposableStack();
-  const served = await serve();
-  const hosts = Array.from({ length: 2 }, () => `${port.host}:${port.port}`).join();
-  const query = 'tls=false&discoveryInterval=1&maxDiscoverAttempts=2';
-  await using db = await openKurrent(`kurrentdb://${hosts}?${query}`);
+  await using cluster = await startCluster();
+  const { backing, url } = cluster;
+  await using db = await openKurrent(url);
   const stream = newStream();
   const events = [newEvent(), newEvent()];
   await db.store.append(stream, events.slice(0, 1));
-  await served[Symbol.asyncDispose]();
+  await cluster.stop();
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const failed = () => db.store.append(stream, events.slice(1));
     assert.equal((await rejectsWith(failed, 'STORE_UNAVAILABLE')).retryable, true);
   }
-  stack.use(await serve());
+  await cluster.start();
   await db.store.append(stream, events.slice(1));
   assert.equal((await backing.store.readStream(stream).toArray()).length, 2);
 });
+
+test('a consumer continues after the whole cluster was away', { timeout }, async ({ signal }) => {
+  await using cluster = await startCluster();
+  const { backing, url } = cluster;
+  const away = Promise.withResolvers<void>();
+  const warn = ({ err }: { readonly err?: unknown }): void => {
+    if (/discover/i.test(String(err))) away.resolve();
+  };
+  const log = { warn } as unknown as NonNullable<Observer['log']>;
+  await using db = await openKurrent(url, { observer: { ...silentObserver, log } });
+  const stream = newStream();
+  const events = [newEvent(), newEvent()];
+  await backing.store.append(stream, events.slice(0, 1));
+  const consumed: string[] = [];
+  for await (const { event, ack } of db.store.consume({ group: 'g', stream, signal })) {
+    consumed.push(event.eventId);
+    await ack();
+    if (event.eventId === events[1]?.eventId) break;
+    if (consumed.length > 1) continue;
+    await cluster.stop();
+    void away.promise.then(async () => {
+      await cluster.start();
+      await backing.store.append(stream, events.slice(1));
+    });
+  }
+  assert.deepEqual(
+    [...new Set(consumed)],
+    events.map(({ eventId }) => eventId),
+  );
+});
+
+/** Nodes that clients find by gossip, and that all stop and start together. */
+async function startCluster() {
+  const stack = new AsyncDisposableStack();
+  const { host, port } = stack.use(await reservePort());
+  const backing = stack.use(openMemory(kurrentStoreOptions));
+  const serve = (): Promise<ServedMemory> =>
+    serveEngine({ ...backing, async [Symbol.asyncDispose]() {} }, { host, port });
+  let served = await serve();
+  const stop = (): Promise<void> => served[Symbol.asyncDispose]();
+  stack.defer(() => stop());
+  const query = 'tls=false&discoveryInterval=1&maxDiscoverAttempts=2';
+  return {
+    backing,
+    url: `kurrentdb://${host}:${port},${host}:${port}?${query}`,
+    stop,
+    async start() {
+      served = await serve();
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
 
 /** What the process prints through the console. */
 function warnings({ mock }: TestContext): () => readonly unknown[] {

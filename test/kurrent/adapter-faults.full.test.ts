@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import type { AllStreamSubscription, KurrentDBClient } from '@kurrent/kurrentdb-client';
+import type { KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -579,15 +579,13 @@ function skippingFirst(
     const opened = client.subscribeToAll(options);
     const { fromPosition } = options;
     if (typeof fromPosition !== 'object' || fromPosition.commit !== gap) return opened;
-    const emit = opened.emit.bind(opened);
+    const push = opened.push.bind(opened);
     let isSkipped = false;
-    opened.emit = ((name: string, ...args: readonly unknown[]) => {
-      if (name === 'data' && !isSkipped) {
-        isSkipped = true;
-        return true;
-      }
-      return emit(name as never, ...(args as never[]));
-    }) as AllStreamSubscription['emit'];
+    opened.push = (item: unknown): boolean => {
+      if (isSkipped || item === null) return push(item);
+      isSkipped = true;
+      return true;
+    };
     return opened;
   };
 }

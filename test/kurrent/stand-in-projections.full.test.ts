@@ -111,14 +111,13 @@ test('a rebuild ends while other clients append: its threshold counts events, no
   let heads = 0;
   const busy: EventStore = {
     ...store,
-    // After each head, 10 events follow: always more than 5,000 bytes with their links.
+    // 10 events come before each head: always more than 5,000 bytes with their links.
     async head() {
       heads += 1;
       assert.ok(heads < 10, 'the rebuild does not end');
-      const head = await store.head();
       await store.append(stream, newEvents(10));
       appended += 10;
-      return head;
+      return store.head();
     },
   };
   const result = await rebuildProjection({ ...roles, store: busy }, counts, {
