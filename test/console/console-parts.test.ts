@@ -128,7 +128,10 @@ test('what fails for good comes before what is late, paused or not shared', () =
         { ...subscription, subscription: 'dead', deadLetters: 2, waiting: 3 },
         { ...subscription, subscription: 'paused', state: 'paused' },
       ],
-      outbox: { counts: { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 1, DEAD: 0 }, paused: [] },
+      outbox: {
+        counts: { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 1, DEAD: 0, DISCARDED: 0 },
+        paused: [],
+      },
     },
     [],
   );

@@ -3,6 +3,7 @@
 import { hasCode } from '../../foundation/error.ts';
 import { failureCause, type FailureCause } from '../../foundation/failure-cause.ts';
 import { sagaAt } from '../../reactors/saga-admin.ts';
+import type { OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { DeadLetter } from '../../subscriptions/dead-letter.ts';
 import type { Platform } from '../create-platform.ts';
 
@@ -57,6 +58,8 @@ export interface FailureKind {
   /** Page by page. */
   read(platform: FailurePlatform, filter: ReadFilter): AsyncIterable<readonly Failure[]>;
   readonly replay: ChangeFailures;
+  /** Retries failures that are tried again by themselves now; undefined: none of this kind are. */
+  readonly retry?: ChangeFailures;
   /** Undefined: failures of this kind cannot be discarded. */
   readonly discard?: ChangeFailures;
 }
@@ -84,12 +87,19 @@ export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   },
   delivery: {
     read: readDeliveries,
-    async replay({ engines: { outbox } }, { ids, until }) {
-      const dead = (await outbox?.list({ ids, status: 'DEAD' }, { limit: ids.length })) ?? [];
-      const old = dead.filter(({ updatedAt }) => updatedAt.toISOString() <= until);
-      const found = old.map(({ id }) => id);
-      if (found.length > 0) await outbox?.replay({ ids: found });
+    async replay(platform, action) {
+      const found = await failedMessages(platform, action, ['DEAD']);
+      if (found.length > 0) await platform.engines.outbox?.replay({ ids: found });
       return found;
+    },
+    async retry(platform, action) {
+      const found = await failedMessages(platform, action, ['FAILED']);
+      return (await platform.engines.outbox?.retryNow(found)) ?? [];
+    },
+    async discard(platform, action) {
+      const { by, reason } = action;
+      const found = await failedMessages(platform, action, ['DEAD', 'FAILED']);
+      return (await platform.engines.outbox?.discard(found, { by, reason })) ?? [];
     },
   },
   job: {
@@ -151,6 +161,19 @@ const jobTime = ({
   readonly endedAt: Date | undefined;
   readonly updatedAt: Date;
 }) => (endedAt ?? updatedAt).toISOString();
+
+async function failedMessages(
+  { engines: { outbox } }: FailurePlatform,
+  { ids, until }: FailureAction,
+  statuses: readonly OutboxStatus[],
+): Promise<readonly string[]> {
+  const found = (await outbox?.list({ ids }, { limit: ids.length })) ?? [];
+  return found
+    .filter(
+      ({ status, updatedAt }) => statuses.includes(status) && updatedAt.toISOString() <= until,
+    )
+    .map(({ id }) => id);
+}
 
 async function pendingLetters(
   { engines }: FailurePlatform,

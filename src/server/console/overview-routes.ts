@@ -26,6 +26,7 @@ const overview = closed({
         SENT: count,
         FAILED: count,
         DEAD: count,
+        DISCARDED: count,
       }),
       paused: Type.Array(Type.String(), { description: 'Paused destinations.' }),
     }),
