@@ -57,6 +57,8 @@ type ChangeFailures = (
 export interface FailureKind {
   /** Page by page. */
   read(platform: FailurePlatform, filter: ReadFilter): AsyncIterable<readonly Failure[]>;
+  /** The number of all of them, if it costs less than reading them. */
+  count?(platform: FailurePlatform): Promise<number>;
   readonly replay: ChangeFailures;
   /** Retries failures that are tried again by themselves now; undefined: none of this kind are. */
   readonly retry?: ChangeFailures;
@@ -69,6 +71,8 @@ const pageSize = 200;
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   'dead-letter': {
     read: readDeadLetters,
+    count: ({ engines }) =>
+      engines.subscriptions.deadLetters.count({ status: 'pending', replayRequested: false }),
     async replay(platform, action) {
       const { clock, engines } = platform;
       const ids = await pendingLetters(platform, action);
@@ -87,6 +91,10 @@ export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   },
   delivery: {
     read: readDeliveries,
+    async count({ engines: { outbox } }) {
+      const { DEAD = 0, FAILED = 0 } = (await outbox?.counts()) ?? {};
+      return DEAD + FAILED;
+    },
     async replay(platform, action) {
       const found = await failedMessages(platform, action, ['DEAD']);
       if (found.length > 0) await platform.engines.outbox?.replay({ ids: found });
@@ -104,6 +112,11 @@ export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   },
   job: {
     read: readJobs,
+    async count({ engines, tasks }) {
+      if (!engines.has('tasks')) return 0;
+      const counts = await (await tasks()).counts();
+      return counts.reduce((sum, { states }) => sum + states.failed, 0);
+    },
     async replay({ tasks }, { ids, until }) {
       const all = await tasks();
       return each(ids, async (id) => {
