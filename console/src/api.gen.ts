@@ -430,6 +430,84 @@ export interface Api {
       readonly at: string;
     };
   };
+  'POST /admin/bulk/preview': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: {
+      readonly action: 'replay' | 'retry' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+    };
+    readonly response: {
+      readonly matched: number;
+      readonly until: string;
+      readonly isComplete: boolean;
+      readonly samples: readonly ({
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
+        readonly id: string;
+        readonly where: string;
+        readonly type: string;
+        readonly error: string;
+        readonly cause: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        };
+        readonly at: string;
+        readonly attempts: number;
+        readonly tenant?: string | undefined;
+        readonly stream?: string | undefined;
+        readonly correlationId?: string | undefined;
+        readonly isFinal: boolean;
+        readonly isParked: boolean;
+      })[];
+    };
+  };
+  'GET /admin/bulk/{id}/items': {
+    readonly params: { readonly id: string; };
+    readonly query: { readonly from?: number | undefined; };
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
+        readonly id: string;
+        readonly outcome: 'waiting' | 'done' | 'unchanged';
+      })[];
+      readonly next?: number | undefined;
+    };
+  };
+  'POST /admin/outbox/retry': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly ids: readonly (string)[]; };
+    readonly response: {
+      readonly items: readonly ({
+        readonly id: string;
+        readonly outcome: 'changed' | 'claimed' | 'unchanged';
+        readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
+      })[];
+    };
+  };
+  'POST /admin/outbox/discard': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly ids: readonly (string)[]; readonly reason: string; };
+    readonly response: {
+      readonly items: readonly ({
+        readonly id: string;
+        readonly outcome: 'changed' | 'claimed' | 'unchanged';
+        readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
+      })[];
+    };
+  };
   'POST /admin/bulk': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;
