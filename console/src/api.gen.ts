@@ -88,7 +88,7 @@ export interface OutboxMessage {
   readonly dueAt: string;
   readonly attempts: number;
   readonly maxAttempts: number;
-  readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
+  readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
   readonly lockedAt?: string | undefined;
   readonly lockedBy?: string | undefined;
   readonly createdAt: string;
@@ -101,6 +101,7 @@ export interface OutboxMessage {
     readonly stack?: string | undefined;
     readonly fingerprint: string;
   } | undefined;
+  readonly discarded?: { readonly by: string; readonly reason: string; } | undefined;
   readonly jobs?: readonly ({
     readonly id: string;
     readonly queue: string;
@@ -287,6 +288,8 @@ export interface Api {
     readonly query: {
       readonly tenant?: string | undefined;
       readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+      readonly where?: string | undefined;
+      readonly type?: string | undefined;
       readonly state?: 'open' | 'resolved' | 'ignored' | 'all' | undefined;
     };
     readonly body: undefined;
@@ -427,15 +430,94 @@ export interface Api {
       readonly at: string;
     };
   };
-  'POST /admin/bulk': {
+  'POST /admin/bulk/preview': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;
     readonly body: {
-      readonly action: 'replay' | 'discard';
+      readonly action: 'replay' | 'retry' | 'discard';
       readonly filter: {
         readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
         readonly where?: string | undefined;
         readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
+        readonly tenant?: string | undefined;
+        readonly type?: string | undefined;
+        readonly ids?: readonly (string)[] | undefined;
+      };
+    };
+    readonly response: {
+      readonly matched: number;
+      readonly until: string;
+      readonly isComplete: boolean;
+      readonly samples: readonly ({
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
+        readonly id: string;
+        readonly where: string;
+        readonly type: string;
+        readonly error: string;
+        readonly cause: {
+          readonly name?: string | undefined;
+          readonly code?: string | undefined;
+          readonly stack?: string | undefined;
+          readonly fingerprint: string;
+        };
+        readonly at: string;
+        readonly attempts: number;
+        readonly tenant?: string | undefined;
+        readonly stream?: string | undefined;
+        readonly correlationId?: string | undefined;
+        readonly isFinal: boolean;
+        readonly isParked: boolean;
+      })[];
+    };
+  };
+  'GET /admin/bulk/{id}/items': {
+    readonly params: { readonly id: string; };
+    readonly query: { readonly from?: number | undefined; };
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly source: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga';
+        readonly id: string;
+        readonly outcome: 'waiting' | 'done' | 'unchanged';
+      })[];
+      readonly next?: number | undefined;
+    };
+  };
+  'POST /admin/outbox/retry': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly ids: readonly (string)[]; };
+    readonly response: {
+      readonly items: readonly ({
+        readonly id: string;
+        readonly outcome: 'changed' | 'claimed' | 'unchanged';
+        readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
+      })[];
+    };
+  };
+  'POST /admin/outbox/discard': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly ids: readonly (string)[]; readonly reason: string; };
+    readonly response: {
+      readonly items: readonly ({
+        readonly id: string;
+        readonly outcome: 'changed' | 'claimed' | 'unchanged';
+        readonly status: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
+      })[];
+    };
+  };
+  'POST /admin/bulk': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: {
+      readonly action: 'replay' | 'retry' | 'discard';
+      readonly filter: {
+        readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
+        readonly where?: string | undefined;
+        readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
         readonly tenant?: string | undefined;
         readonly type?: string | undefined;
         readonly ids?: readonly (string)[] | undefined;
@@ -446,11 +528,12 @@ export interface Api {
     };
     readonly response: {
       readonly id: string;
-      readonly action: 'replay' | 'discard';
+      readonly action: 'replay' | 'retry' | 'discard';
       readonly filter: {
         readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
         readonly where?: string | undefined;
         readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
         readonly tenant?: string | undefined;
         readonly type?: string | undefined;
         readonly ids?: readonly (string)[] | undefined;
@@ -473,11 +556,12 @@ export interface Api {
     readonly body: undefined;
     readonly response: {
       readonly id: string;
-      readonly action: 'replay' | 'discard';
+      readonly action: 'replay' | 'retry' | 'discard';
       readonly filter: {
         readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
         readonly where?: string | undefined;
         readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
         readonly tenant?: string | undefined;
         readonly type?: string | undefined;
         readonly ids?: readonly (string)[] | undefined;
@@ -500,11 +584,12 @@ export interface Api {
     readonly body: undefined;
     readonly response: {
       readonly id: string;
-      readonly action: 'replay' | 'discard';
+      readonly action: 'replay' | 'retry' | 'discard';
       readonly filter: {
         readonly source?: 'dead-letter' | 'delivery' | 'job' | 'bus' | 'saga' | undefined;
         readonly where?: string | undefined;
         readonly fingerprint?: string | undefined;
+        readonly fingerprints?: readonly (string)[] | undefined;
         readonly tenant?: string | undefined;
         readonly type?: string | undefined;
         readonly ids?: readonly (string)[] | undefined;
@@ -533,7 +618,7 @@ export interface Api {
       readonly destination?: string | undefined;
       readonly tenant?: string | undefined;
       readonly since?: string | undefined;
-      readonly status?: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | undefined;
+      readonly status?: 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED' | undefined;
       readonly limit?: number | undefined;
       readonly cursor?: string | undefined;
     };
@@ -550,6 +635,7 @@ export interface Api {
       readonly SENT: number;
       readonly FAILED: number;
       readonly DEAD: number;
+      readonly DISCARDED: number;
     };
   };
   'GET /admin/outbox/{id}': {
@@ -631,6 +717,7 @@ export interface Api {
           readonly SENT: number;
           readonly FAILED: number;
           readonly DEAD: number;
+          readonly DISCARDED: number;
         };
         readonly paused: readonly (string)[];
       } | undefined;
@@ -640,6 +727,13 @@ export interface Api {
         readonly failed: number;
         readonly done: number;
       } | undefined;
+      readonly failures: {
+        readonly 'dead-letter': number;
+        readonly delivery: number;
+        readonly job: number;
+        readonly bus: number;
+        readonly saga: number;
+      };
       readonly failing: readonly ({ readonly subscription: string; readonly failures: number; readonly reason: string; })[];
       readonly series: readonly ({
         readonly at: string;

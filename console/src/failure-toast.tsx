@@ -65,8 +65,6 @@ function Toast() {
   );
 }
 
-function failuresOf({ subscriptions, outbox, jobs }: ResponseOf<'GET /admin/overview'>): number {
-  const letters = subscriptions.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
-  const { DEAD = 0, FAILED = 0 } = outbox?.counts ?? {};
-  return letters + DEAD + FAILED + (jobs?.failed ?? 0);
+function failuresOf({ failures }: ResponseOf<'GET /admin/overview'>): number {
+  return Object.values(failures).reduce((sum, count) => sum + count, 0);
 }

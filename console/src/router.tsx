@@ -1,5 +1,6 @@
 // The addresses of the views. Filters and selections are in the address, so every state is a link.
 
+import type { BulkSearch } from './ui/bulk-window.tsx';
 import {
   createRootRoute,
   createRoute,
@@ -46,12 +47,19 @@ export interface TraceSearch {
   readonly only?: 'failures' | undefined;
 }
 
-interface FailureSearch {
+export interface FailureSearch extends BulkSearch {
   /** The fingerprint of the open group. */
   readonly group?: string | undefined;
+  readonly source?: (typeof failureSources)[number] | undefined;
+  readonly state?: (typeof failureStates)[number] | undefined;
+  readonly where?: string | undefined;
+  readonly type?: string | undefined;
+  readonly tenant?: string | undefined;
 }
 
-const deliveryStates = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
+const deliveryStates = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD', 'DISCARDED'] as const;
+const failureSources = ['dead-letter', 'delivery', 'job', 'bus', 'saga'] as const;
+const failureStates = ['resolved', 'ignored', 'all'] as const;
 const subscriptionStates = ['lost', 'paused', 'running', 'stopped'] as const;
 
 /** `open` is the row whose details are shown. */
@@ -137,6 +145,13 @@ const failures = createRoute({
   path: '/failures',
   validateSearch: (search: Search): FailureSearch => ({
     group: text(search['group']),
+    source: oneOf(failureSources, search['source']),
+    state: oneOf(failureStates, search['state']),
+    where: text(search['where']),
+    type: text(search['type']),
+    tenant: text(search['tenant']),
+    all: oneOf(['replay', 'retry', 'discard'], search['all']),
+    bulk: text(search['bulk']),
   }),
   component: lazyRouteComponent(() => import('./views/failures.tsx'), 'FailuresView'),
 });

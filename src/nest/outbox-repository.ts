@@ -66,6 +66,8 @@ export abstract class OutboxRepository<Transaction = unknown> implements OutboxL
   abstract list(...given: Parameters<Ledger['list']>): ReturnType<Ledger['list']>;
   abstract counts(): ReturnType<Ledger['counts']>;
   abstract replay(...given: Parameters<Ledger['replay']>): ReturnType<Ledger['replay']>;
+  abstract retryNow(ids: readonly string[]): Promise<readonly string[]>;
+  abstract discard(...given: Parameters<Ledger['discard']>): ReturnType<Ledger['discard']>;
   abstract purge(...given: Parameters<Ledger['purge']>): ReturnType<Ledger['purge']>;
   abstract archive(...given: Parameters<Ledger['archive']>): ReturnType<Ledger['archive']>;
   abstract pause(...given: Parameters<Ledger['pause']>): ReturnType<Ledger['pause']>;

@@ -74,6 +74,10 @@ export interface OutboxEngine<Transaction>
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
   erase(sources: readonly OutboxSource[], payload: string): Promise<void>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
+  /** At least one id. */
+  retryNow(ids: readonly string[]): Promise<readonly string[]>;
+  /** At least one id; the second argument is the JSON of `Discarded`. */
+  discard(ids: readonly string[], discarded: string): Promise<readonly string[]>;
   purge(sentBeforeMs: number, limit: number): Promise<number>;
   /** SENT messages, oldest first by the time they were sent. */
   sentFirst(sentBeforeMs: number, limit: number): Promise<readonly OutboxMessage[]>;
@@ -191,6 +195,16 @@ export function createOutboxLedger<Transaction>(
         if (count < size) break;
       }
       return replayed;
+    },
+    async retryNow(ids) {
+      checkFilter({ ids });
+      return ids.length === 0 ? [] : engine.retryNow(ids);
+    },
+    async discard(ids, { by, reason }) {
+      checkFilter({ ids });
+      text('by', by, limits.workerIdMax);
+      text('reason', reason, limits.lastErrorMax);
+      return ids.length === 0 ? [] : engine.discard(ids, JSON.stringify({ by, reason }));
     },
     purge: async (sentBefore, limit = limits.purgeBatchDefault) =>
       engine.purge(time('sentBefore', sentBefore), limit),

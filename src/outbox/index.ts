@@ -26,6 +26,7 @@ export { outboxLimits } from './outbox-limits.ts';
 export type {
   ClaimedMessage,
   DeliveryAttempt,
+  Discarded,
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,

@@ -25,13 +25,19 @@ import type {
   Renewed,
   SettleOutcome,
 } from './outbox-ledger.ts';
-import type { ClaimedMessage, OutboxClaim, OutboxMessage, OutboxStatus } from './outbox-message.ts';
+import type {
+  ClaimedMessage,
+  Discarded,
+  OutboxClaim,
+  OutboxMessage,
+  OutboxStatus,
+} from './outbox-message.ts';
 
 interface Entry {
   readonly id: string;
   readonly row: OutboxRow;
   readonly createdAtMs: number;
-  state: 'waiting' | 'sent' | 'dead';
+  state: 'waiting' | 'sent' | 'dead' | 'discarded';
   dueAtMs: number;
   attempts: number;
   starts: number;
@@ -42,6 +48,7 @@ interface Entry {
   updatedAtMs: number;
   sentAtMs: number | undefined;
   lastError: string | undefined;
+  discarded: Discarded | undefined;
   jobs: readonly JobEntry[];
   /** JSON. */
   attemptLog: readonly string[];
@@ -92,6 +99,7 @@ export function memoryOutboxLedger(
       updatedAtMs: nowMs,
       sentAtMs: undefined,
       lastError: undefined,
+      discarded: undefined,
       jobs: [],
       attemptLog: [],
     };
@@ -193,6 +201,7 @@ export function memoryOutboxLedger(
   function statusOf(entry: Entry): OutboxStatus {
     if (entry.state === 'sent') return 'SENT';
     if (entry.state === 'dead') return 'DEAD';
+    if (entry.state === 'discarded') return 'DISCARDED';
     if (isLeased(entry, clock.now())) return 'CLAIMED';
     return entry.attempts > 0 ? 'FAILED' : 'PENDING';
   }
@@ -226,7 +235,8 @@ export function memoryOutboxLedger(
   }
 
   function withJobs(entry: Entry): OutboxMessage {
-    const message = withCause(toMessage(entry), entry.attemptLog.at(-1));
+    const last = entry.attemptLog.at(-1);
+    const message = withCause({ ...toMessage(entry), discarded: entry.discarded }, last);
     if (entry.jobs.length === 0) return message;
     return { ...message, jobs: outboxJobs(entry.jobs, message, String) };
   }
@@ -248,7 +258,10 @@ export function memoryOutboxLedger(
   function matching(filter: OutboxFilter): readonly Entry[] {
     const { ids: wanted, status, integrationType, tenantId, since } = filter;
     return [...entries.values()].filter((entry) => {
-      const sinceMs = entry.state === 'dead' ? entry.updatedAtMs : entry.createdAtMs;
+      const sinceMs =
+        entry.state === 'dead' || entry.state === 'discarded'
+          ? entry.updatedAtMs
+          : entry.createdAtMs;
       return (
         (wanted === undefined || wanted.includes(entry.id)) &&
         (status === undefined || statusOf(entry) === status) &&
@@ -315,7 +328,7 @@ export function memoryOutboxLedger(
     },
     attempts: async (id) => entries.get(id)?.attemptLog ?? [],
     async counts() {
-      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0, DISCARDED: 0 };
       for (const entry of entries.values()) counts[statusOf(entry)] += 1;
       return counts;
     },
@@ -328,6 +341,33 @@ export function memoryOutboxLedger(
       }
       if (dead.length > 0) wakeAll();
       return dead.length;
+    },
+    async retryNow(chosen) {
+      const nowMs = clock.now();
+      const found = matching({ ids: chosen }).filter(
+        (entry) => entry.state === 'waiting' && !isLeased(entry, nowMs) && entry.dueAtMs > nowMs,
+      );
+      for (const entry of found) entry.dueAtMs = nowMs;
+      wakeAll();
+      return found.map(({ id }) => id);
+    },
+    async discard(chosen, discarded) {
+      const nowMs = clock.now();
+      const found = matching({ ids: chosen }).filter(
+        (entry) => entry.state === 'dead' || (entry.state === 'waiting' && !isLeased(entry, nowMs)),
+      );
+      for (const entry of found) {
+        Object.assign(entry, { state: 'discarded', discarded: JSON.parse(discarded) as Discarded });
+        Object.assign(entry, {
+          token: 0,
+          leaseUntilMs: 0,
+          lockedAtMs: undefined,
+          lockedBy: undefined,
+        });
+        entry.updatedAtMs = nowMs;
+      }
+      wakeAll();
+      return found.map(({ id }) => id);
     },
     async purge(sentBeforeMs, limit) {
       const old = sentFirst(sentBeforeMs, limit);

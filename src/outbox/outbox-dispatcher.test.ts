@@ -279,7 +279,14 @@ test('the messages of a claim that returns after the stop are released', async (
   answered.resolve();
   await stopped;
   assert.equal(sent, 0);
-  assert.deepEqual(await ledger.counts(), { PENDING: 10, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
+  assert.deepEqual(await ledger.counts(), {
+    PENDING: 10,
+    CLAIMED: 0,
+    SENT: 0,
+    FAILED: 0,
+    DEAD: 0,
+    DISCARDED: 0,
+  });
 });
 
 test('failed calls of the ledger are repeated, and reported once at the start and once at the end of an outage', async () => {
@@ -374,7 +381,14 @@ test('stopping a dispatcher lets running attempts finish and releases the other 
   const stopped = dispatcher.stop();
   gate.resolve();
   await stopped;
-  assert.deepEqual(await ledger.counts(), { PENDING: 17, CLAIMED: 0, SENT: 3, FAILED: 0, DEAD: 0 });
+  assert.deepEqual(await ledger.counts(), {
+    PENDING: 17,
+    CLAIMED: 0,
+    SENT: 3,
+    FAILED: 0,
+    DEAD: 0,
+    DISCARDED: 0,
+  });
 });
 
 test('an attempt that outlasts the drain time is cancelled and not counted', async () => {
@@ -383,7 +397,14 @@ test('an attempt that outlasts the drain time is cancelled and not counted', asy
   const dispatcher = await start(ledger, () => never, { drainMs: 1 });
   await eventually('it is out', async () => dispatcher.inFlight === 1);
   await dispatcher.stop();
-  assert.deepEqual(await ledger.counts(), { PENDING: 1, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 });
+  assert.deepEqual(await ledger.counts(), {
+    PENDING: 1,
+    CLAIMED: 0,
+    SENT: 0,
+    FAILED: 0,
+    DEAD: 0,
+    DISCARDED: 0,
+  });
 });
 
 test('the shorter of the time limits of dispatcher and deliver function applies', async () => {

@@ -5,6 +5,7 @@ import type { Forgotten } from '../store/erasure.ts';
 import type {
   ClaimedMessage,
   DeliveryAttempt,
+  Discarded,
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
@@ -78,7 +79,7 @@ export interface OutboxFilter {
   readonly status?: OutboxStatus | undefined;
   readonly integrationType?: string | undefined;
   readonly tenantId?: string | undefined;
-  /** Enqueued at this time or later; for dead messages: dead since this time or later. */
+  /** Enqueued at this time or later; for dead and discarded messages: ended at this time or later. */
   readonly since?: Date | undefined;
 }
 
@@ -175,6 +176,16 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   counts(): Promise<Readonly<Record<OutboxStatus, number>>>;
   /** DEAD messages become PENDING, with all attempts again. Returns how many. */
   replay(filter: Omit<OutboxFilter, 'status'>, limit?: number): Promise<number>;
+  /**
+   * Makes messages due that wait for a later time. Attempts and order stay. Returns the ids of the changed messages:
+   * claimed, due, paused and ended ones are left alone.
+   */
+  retryNow(ids: readonly string[]): Promise<readonly string[]>;
+  /**
+   * PENDING, FAILED and DEAD messages become DISCARDED, and the next message of the key follows. Returns the ids of the
+   * changed messages: claimed, sent and discarded ones are left alone.
+   */
+  discard(ids: readonly string[], discarded: Discarded): Promise<readonly string[]>;
   /** Removes up to `limit` SENT messages; their events can then be enqueued again. Returns how many. */
   purge(sentBefore: Date, limit?: number): Promise<number>;
   /**

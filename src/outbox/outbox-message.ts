@@ -3,7 +3,7 @@
 import type { OutboxJob } from '../contracts/outbox-job.ts';
 import type { FailureCause } from '../foundation/failure-cause.ts';
 
-export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD';
+export type OutboxStatus = 'PENDING' | 'CLAIMED' | 'SENT' | 'FAILED' | 'DEAD' | 'DISCARDED';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -54,8 +54,15 @@ export interface OutboxMessage {
   readonly lastError: string | undefined;
   /** The cause of `lastError`, where the message was looked up and its last attempt is stored. */
   readonly cause?: FailureCause | undefined;
+  /** Who ended a DISCARDED message, and why; only where the message was looked up. */
+  readonly discarded?: Discarded | undefined;
   /** The jobs that carried it through a queue, oldest first; only where the message was looked up. */
   readonly jobs?: readonly OutboxJob[] | undefined;
+}
+
+export interface Discarded {
+  readonly by: string;
+  readonly reason: string;
 }
 
 /**

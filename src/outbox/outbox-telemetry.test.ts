@@ -136,7 +136,7 @@ test('the ledger is counted periodically, also after an outage', async () => {
     async counts() {
       rounds += 1;
       if (rounds === 2) throw new MillraceError('STORE_UNAVAILABLE', 'away');
-      return { PENDING: rounds, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      return { PENDING: rounds, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0, DISCARDED: 0 };
     },
   };
   await using metrics = createOutboxMetrics({

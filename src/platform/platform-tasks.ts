@@ -26,6 +26,8 @@ export interface PlatformTasks extends AsyncDisposable {
   readonly startWorkers: () => readonly Promise<AsyncDisposable>[];
   /** Enqueues a job of Millrace itself, and makes sure that some worker runs it. */
   readonly enqueueOwn: (job: NewTask) => Promise<Enqueued>;
+  /** Continues jobs of Millrace itself that an earlier process has left, in a process that uses no tasks. */
+  readonly resumeOwn: () => Promise<void>;
   /** Runs sweeper and orchestrator, if a task type is configured. */
   readonly startSweepers: () => readonly Promise<AsyncDisposable>[];
 }
@@ -45,7 +47,7 @@ export interface PlatformTasksOptions {
 }
 
 export function tasksOver(
-  engines: Pick<PlatformEngines, 'roles' | 'store' | 'taskBus' | 'tasks'>,
+  engines: Pick<PlatformEngines, 'has' | 'roles' | 'store' | 'taskBus' | 'tasks'>,
   options: PlatformTasksOptions,
 ): PlatformTasks {
   const { personalData } = engines.store;
@@ -106,6 +108,16 @@ export function tasksOver(
     async enqueueOwn(job) {
       await startOwn();
       return (await tasks()).enqueue(job);
+    },
+    async resumeOwn() {
+      if (isWanted || isMemory || !engines.has('tasks')) return;
+      const names = new Set(own.map(({ type }) => type.name));
+      const counts = await (await engines.tasks()).counts();
+      const isLeft = counts.some(({ type, states }) => {
+        const { scheduled, queued, waiting, running } = states;
+        return names.has(type) && scheduled + queued + waiting + running > 0;
+      });
+      if (isLeft) await startOwn();
     },
     open: tasks,
     bus,

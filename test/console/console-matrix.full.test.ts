@@ -15,6 +15,7 @@ async function pagesWithButtons(
   const { failed, queued } = await rig.jobs();
   const { engines, tokens } = rig.api.platform;
   const [dead] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+  const waiting = await rig.waitingMessage();
   const { token } = await tokens.create({ name: 'shop', scopes: ['read'] });
   return [
     ['GET /admin/subscriptions', 'subscriptions?open=sub:banking:alarm:v1', 'Waiting events'],
@@ -23,6 +24,8 @@ async function pagesWithButtons(
     ['GET /api/v1/jobs', `jobs?open=${queued}`, 'Payload'],
     ['GET /api/v1/jobs/types', 'jobs?show=types', 'report-gen'],
     ['GET /admin/outbox', `deliveries?open=${dead?.id ?? ''}`, 'Payload'],
+    ['GET /admin/outbox', `deliveries?status=PENDING&open=${waiting}`, 'Payload'],
+    ['GET /admin/failures', 'failures', 'partner:x'],
     ['GET /admin/destinations', 'deliveries?show=destinations', 'partner:x'],
     ['GET /admin/tokens', `tokens?open=${token.id}`, 'all tenants'],
   ];
@@ -82,6 +85,6 @@ describe('rights in Chromium', () => {
       }
     }
     assert.ok([...all.values()].every((buttons) => buttons.length > 0));
-    assert.equal(new Set([...all.values()].flat()).size, 8);
+    assert.equal(new Set([...all.values()].flat()).size, 11);
   });
 });

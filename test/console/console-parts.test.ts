@@ -128,7 +128,11 @@ test('what fails for good comes before what is late, paused or not shared', () =
         { ...subscription, subscription: 'dead', deadLetters: 2, waiting: 3 },
         { ...subscription, subscription: 'paused', state: 'paused' },
       ],
-      outbox: { counts: { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 1, DEAD: 0 }, paused: [] },
+      failures: { 'dead-letter': 2, delivery: 1, job: 0, bus: 0, saga: 1 },
+      outbox: {
+        counts: { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 1, DEAD: 0, DISCARDED: 0 },
+        paused: [],
+      },
     },
     [],
   );
@@ -137,6 +141,7 @@ test('what fails for good comes before what is late, paused or not shared', () =
     [
       'dead: 2 dead letters; 3 later events wait for them',
       'outbox: 1 message failed and will be tried again',
+      'sagas: 1 parked saga',
       'late: is 1 min 30 s behind',
       'paused: is paused; its events are not processed',
     ],

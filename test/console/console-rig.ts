@@ -65,6 +65,8 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly api: Api;
   visit(options?: VisitOptions): Promise<Visit>;
   append(type: string, options?: AppendOptions): Promise<void>;
+  /** A message that is due in the year 2100. Returns its id. */
+  waitingMessage(sourceEventId?: string): Promise<string>;
   /** One job that failed in its second step, one that runs and one that is queued. */
   jobs(): Promise<{ readonly failed: string; readonly running: string; readonly queued: string }>;
 }
@@ -96,6 +98,20 @@ export async function openConsole(
         { tenant: 'core', aggregate, correlationId },
       );
       await api.platform.engines.store.append(`shop.order.v1-core-${id}`, [envelope]);
+    },
+    async waitingMessage(sourceEventId = 'waiting') {
+      const message = {
+        sourceStreamId: 'banking.account.v1-core-a1',
+        sourceEventId,
+        integrationType: 'partner:x',
+        eventType: 'account.opened.v1',
+        payload: { amount: 1 },
+        tenantId: 'core',
+        dueAt: new Date('2100-01-01T00:00:00.000Z'),
+      };
+      const { outbox } = api.platform.engines;
+      assert.ok(outbox !== undefined);
+      return (await outbox.enqueue(message)).id;
     },
     async jobs() {
       const tasks = await api.platform.tasks();

@@ -109,9 +109,10 @@ describe('the views of an operator in Chromium', () => {
     await page.getByRole('button', { name: id }).waitFor();
   });
 
-  test('a dead message is replayed after its destination was paused and resumed', async () => {
+  test('a dead message is replayed, a waiting one retried now and another one discarded', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
+    const waiting = await rig.waitingMessage();
     await using visit = await rig.visit({ scope: 'operate' });
     const { page } = visit;
     await visit.open('deliveries?show=destinations');
@@ -133,6 +134,19 @@ describe('the views of an operator in Chromium', () => {
     await sheet.getByRole('button', { name: 'Replay' }).click();
     await sheet.getByText('Its idempotency key stays the same').waitFor();
     await until(async () => (await outbox?.counts())?.SENT === 3);
+    await visit.open(`deliveries?status=PENDING`);
+    await page.getByRole('button', { name: 'Retry now' }).press('Enter');
+    await until(async () => (await outbox?.find(waiting))?.status === 'SENT');
+    await outbox?.pause('partner:x', 'ada');
+    await rig.waitingMessage('later');
+    await visit.open(`deliveries?status=PENDING`);
+    await page.getByRole('button', { name: 'Discard…' }).press('Enter');
+    await page.getByLabel('Reason, stored with the message').fill('sent by hand');
+    await page.keyboard.press('Enter');
+    await until(async () => (await outbox?.counts())?.DISCARDED === 1);
+    await page.getByRole('button', { name: /^discarded/ }).click();
+    await page.getByRole('button', { name: /partner:x/ }).click();
+    await sheet.getByText('sent by hand').waitFor();
   });
 
   test('a token is revoked after a question, and the audit names who did it', async () => {

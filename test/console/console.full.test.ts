@@ -227,12 +227,21 @@ describe('the console in Chromium', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
     await page.getByText('Replay requested for 1 of 1').waitFor();
     await page.getByText('2 failures, 2 causes').waitFor();
-    for (const name of [/partner:x/, /banking\.review\.v1/]) {
-      await visit.open('failures');
-      await page.getByRole('button', { name }).click();
-      await page.getByRole('dialog').getByRole('button', { name: 'Replay 1' }).click();
-      await page.getByText('Replay requested for 1 of 1').waitFor();
-    }
+    await visit.open('failures?source=job');
+    await page.getByText('Nothing matches the filter').waitFor();
+    await page.getByRole('button', { name: 'Remove the filter' }).click();
+    await page.getByRole('button', { name: 'All that match…' }).click();
+    await page.getByText('2 failures as of').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
+    await page.getByText('None of them is tried again by itself').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
+    await page.getByRole('button', { name: 'Replay 2' }).click();
+    await page.getByText('Replay requested for 2 of 2').waitFor();
+    await page.getByRole('list', { name: 'Outcomes' }).getByText('changed').first().waitFor();
+    // The address is a link to the action.
+    await page.reload();
+    await page.getByText('Replay requested for 2 of 2').waitFor();
+    await page.keyboard.press('Escape');
     await page.getByText('Nothing has failed').waitFor();
     const { outbox } = rig.api.platform.engines;
     await until(async () => (await outbox?.counts())?.SENT === 3);
@@ -370,6 +379,7 @@ describe('the console in Chromium', () => {
       await check('', '1 dead letter');
       await check('events', 'order.placed.v1');
       await check('failures', 'out of order');
+      await check('failures?all=discard', 'Reason, stored with each of them');
       await check('traces', 'flow-9');
       await check('traces/flow-9', 'sub:banking:alarm:v1');
       await check('streams/shop.order.v1-core-1?at=0', 'Correlation');

@@ -67,7 +67,7 @@ export async function killSenders(plan: SenderPlan): Promise<void> {
     faulting.abort();
     await Promise.all(children.map((child) => child.kill()));
   }
-  const counts = { PENDING: 0, CLAIMED: 0, SENT: messages, FAILED: 0, DEAD: 0 };
+  const counts = { PENDING: 0, CLAIMED: 0, SENT: messages, FAILED: 0, DEAD: 0, DISCARDED: 0 };
   assert.deepEqual(await ledger.counts(), counts, `seed ${seed}`);
   assert.equal(receiver.effects.length, messages, `seed ${seed}`);
   const last = new Map<string, number>();

@@ -20,7 +20,7 @@ const lagSecondsMax = 60;
 
 /** The most urgent first. */
 export function attentionOf(overview: Overview, roles: readonly Role[]): readonly Attention[] {
-  const { subscriptions, outbox, jobs, failing } = overview;
+  const { subscriptions, outbox, jobs, failures: counts, failing } = overview;
   const found: Attention[] = [];
   for (const { subscription, failures, reason } of failing) {
     found.push({
@@ -49,6 +49,19 @@ export function attentionOf(overview: Overview, roles: readonly Role[]): readonl
       level: 'failing',
       subject: 'jobs',
       text: plural(jobs.failed, 'failed job'),
+      view: '/failures',
+    });
+  }
+  for (const [source, noun] of [
+    ['bus', 'dead letter'],
+    ['saga', 'parked saga'],
+  ] as const) {
+    if (counts[source] === 0) continue;
+    found.push({
+      key: source,
+      level: 'failing',
+      subject: source === 'bus' ? 'bus' : 'sagas',
+      text: plural(counts[source], noun),
       view: '/failures',
     });
   }

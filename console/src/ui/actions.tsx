@@ -15,8 +15,10 @@ export interface Action {
   readonly isMain?: boolean;
   /** Asks before it acts, with this text. */
   readonly confirm?: string;
+  /** Asks for a text as well, with this label. */
+  readonly asks?: string;
   /** Returns what happened. */
-  readonly run: () => Promise<string>;
+  readonly run: (text: string) => Promise<string>;
 }
 
 export function Actions({
@@ -33,10 +35,12 @@ export function Actions({
   const session = useSession();
   const client = useQueryClient();
   const [asked, setAsked] = useState<Action>();
+  const [text, setText] = useState('');
   const { mutate, isPending, data, error } = useMutation({
-    mutationFn: ({ run }: Action) => run(),
+    mutationFn: ({ run }: Action) => run(text.trim()),
     onSettled: () => {
       setAsked(undefined);
+      setText('');
       for (const key of refresh) void client.invalidateQueries({ queryKey: [key] });
     },
   });
@@ -80,20 +84,38 @@ export function Actions({
         onClose={() => setAsked(undefined)}
         title={`${asked?.label ?? ''}?`}
       >
-        <div className="flex flex-col gap-4 p-4">
+        <form
+          className="flex flex-col gap-4 p-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (asked !== undefined) mutate(asked);
+          }}
+        >
           <p className="text-xs text-soft">{asked?.confirm}</p>
+          {asked?.asks === undefined ? null : (
+            <label className="flex flex-col gap-1.5 text-xs font-medium">
+              {asked.asks}
+              <input
+                required
+                maxLength={2_000}
+                value={text}
+                onChange={({ target }) => setText(target.value)}
+                className="h-9 rounded-md border border-strong bg-page px-3 font-normal"
+              />
+            </label>
+          )}
           <div className="flex justify-end gap-2">
             <Button onClick={() => setAsked(undefined)}>Back</Button>
             <Button
-              autoFocus
+              autoFocus={asked?.asks === undefined}
+              type="submit"
               look="primary"
-              disabled={isPending}
-              onClick={() => asked !== undefined && mutate(asked)}
+              disabled={isPending || (asked?.asks !== undefined && text.trim() === '')}
             >
               {asked?.label}
             </Button>
           </div>
-        </div>
+        </form>
       </Modal>
     </div>
   );

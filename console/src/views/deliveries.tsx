@@ -12,9 +12,15 @@ import { Choices, FilterBar, TextFilters } from '../ui/filters.tsx';
 import { ListBox, ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
-import { DeliverySheet, DestinationActions, StatusBadge, statusTitles } from './delivery-sheet.tsx';
+import {
+  DeliverySheet,
+  DestinationActions,
+  MessageActions,
+  StatusBadge,
+  statusTitles,
+} from './delivery-sheet.tsx';
 
-const statuses = ['PENDING', 'CLAIMED', 'FAILED', 'DEAD', 'SENT'] as const;
+const statuses = ['PENDING', 'CLAIMED', 'FAILED', 'DEAD', 'DISCARDED', 'SENT'] as const;
 
 const columns: readonly Column<OutboxMessage>[] = [
   {
@@ -46,6 +52,17 @@ const columns: readonly Column<OutboxMessage>[] = [
   },
   { title: 'Changed', isRight: true, cell: ({ updatedAt }) => <Ago at={updatedAt} /> },
 ];
+
+const changes: Column<OutboxMessage> = {
+  title: 'Change',
+  isRight: true,
+  isExtra: true,
+  cell: (message) => (
+    <div className="flex justify-end">
+      <MessageActions message={message} isInRow />
+    </div>
+  ),
+};
 
 function useChange(): (change: Partial<DeliverySearch>) => void {
   const navigate = useNavigate({ from: '/deliveries' });
@@ -134,7 +151,7 @@ function Messages() {
         </FilterBar>
       }
       list={list}
-      columns={columns}
+      columns={allows(session, 'POST /admin/outbox/retry') ? [...columns, changes] : columns}
       keyOf={keyOf}
       open={open}
       onOpen={(id) => change({ open: id })}

@@ -1,9 +1,9 @@
 // One message of the outbox: where it goes, each attempt, its payload, and what an operator can do.
 
 import { useQuery } from '@tanstack/react-query';
-import { Pause, Play, RotateCw } from 'lucide-react';
+import { FastForward, Pause, Play, RotateCw, Trash2 } from 'lucide-react';
 import type { OutboxMessage } from '../api.gen.ts';
-import { call } from '../lib/api.ts';
+import { call, type ResponseOf } from '../lib/api.ts';
 import { poll } from '../lib/list.ts';
 import { Actions, type Action } from '../ui/actions.tsx';
 import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
@@ -19,6 +19,7 @@ export const statusTitles: Readonly<Record<Status, string>> = {
   SENT: 'sent',
   FAILED: 'tried again',
   DEAD: 'dead',
+  DISCARDED: 'discarded',
 };
 
 const statusTones = {
@@ -27,6 +28,7 @@ const statusTones = {
   SENT: 'good',
   FAILED: 'warn',
   DEAD: 'bad',
+  DISCARDED: 'neutral',
 } as const;
 
 export function StatusBadge({ status }: { readonly status: Status }) {
@@ -56,7 +58,7 @@ export function DeliverySheet({
     >
       {(message) => (
         <>
-          <Actions actions={replayOf(message)} refresh={['delivery', 'deliveries', 'failures']} />
+          <MessageActions message={message} />
           {message.lastError === undefined ? null : (
             <p className="mono rounded-md bg-bad-wash px-3 py-2 text-xs break-words text-bad">
               {message.lastError}
@@ -81,7 +83,7 @@ export function DeliverySheet({
 }
 
 function MessageFacts({ message }: { readonly message: OutboxMessage }) {
-  const { id, status, dueAt, sentAt, tenantId, correlationId, lockedBy } = message;
+  const { id, status, dueAt, sentAt, tenantId, correlationId, lockedBy, discarded } = message;
   const isTried = status === 'PENDING' || status === 'FAILED';
   return (
     <Facts>
@@ -116,6 +118,13 @@ function MessageFacts({ message }: { readonly message: OutboxMessage }) {
           <Time at={sentAt} />
         </Fact>
       )}
+      {discarded === undefined ? null : (
+        <Fact name="Discarded">
+          <span className="break-words">
+            by {discarded.by}, <Time at={message.updatedAt} />: {discarded.reason}
+          </span>
+        </Fact>
+      )}
       {lockedBy === undefined ? null : (
         <Fact name="Process">
           <span className="mono break-all">{lockedBy}</span>
@@ -129,23 +138,69 @@ function MessageFacts({ message }: { readonly message: OutboxMessage }) {
   );
 }
 
-/** Messages that are still retried are sent by themselves. */
-function replayOf({ id, status }: OutboxMessage): readonly Action[] {
-  if (status !== 'DEAD') return [];
-  return [
-    {
-      route: 'POST /admin/outbox/replay',
-      label: 'Replay',
-      icon: RotateCw,
-      isMain: true,
-      run: async () => {
-        const { replayed } = await call('POST /admin/outbox/replay', { body: { ids: [id] } });
-        return replayed === 1
-          ? 'Replay requested. Its idempotency key stays the same.'
-          : 'Another operator was faster: the message is no longer dead.';
-      },
+type Change = ResponseOf<'POST /admin/outbox/retry'>;
+
+/** What happened to the only message of a change. */
+function outcomeText({ items: [item] }: Change, changed: string): string {
+  if (item === undefined) return 'The message no longer exists.';
+  if (item.outcome === 'changed') return changed;
+  return item.outcome === 'claimed'
+    ? 'An attempt is running, so the message was left alone. Try again when it has ended.'
+    : `Nothing to change: the message is ${item.status === 'FAILED' || item.status === 'PENDING' ? 'due' : statusTitles[item.status]}.`;
+}
+
+export function MessageActions({
+  message: { id, status, dueAt },
+  isInRow = false,
+}: {
+  readonly message: OutboxMessage;
+  readonly isInRow?: boolean;
+}) {
+  const waits = status === 'PENDING' || status === 'FAILED';
+  const replay: Action = {
+    route: 'POST /admin/outbox/replay',
+    label: 'Replay',
+    icon: RotateCw,
+    isMain: !isInRow,
+    run: async () => {
+      const { replayed } = await call('POST /admin/outbox/replay', { body: { ids: [id] } });
+      return replayed === 1
+        ? 'Replay requested. Its idempotency key stays the same.'
+        : 'Another operator was faster: the message is no longer dead.';
     },
+  };
+  const retry: Action = {
+    route: 'POST /admin/outbox/retry',
+    label: 'Retry now',
+    icon: FastForward,
+    isMain: !isInRow,
+    run: async () =>
+      outcomeText(
+        await call('POST /admin/outbox/retry', { body: { ids: [id] } }),
+        'Due now. Attempts and idempotency key stay the same.',
+      ),
+  };
+  const discard: Action = {
+    route: 'POST /admin/outbox/discard',
+    label: 'Discard',
+    icon: Trash2,
+    confirm:
+      'The message is never sent. The next message of its ordering key continues. This cannot be undone.',
+    asks: 'Reason, stored with the message',
+    run: async (reason) =>
+      outcomeText(
+        await call('POST /admin/outbox/discard', { body: { ids: [id], reason } }),
+        'Discarded.',
+      ),
+  };
+  const actions = [
+    ...(status === 'DEAD' ? [replay] : []),
+    ...(waits && Date.parse(dueAt) > Date.now() ? [retry] : []),
+    ...(waits || status === 'DEAD' ? [discard] : []),
   ];
+  return (
+    <Actions actions={actions} isInRow={isInRow} refresh={['delivery', 'deliveries', 'failures']} />
+  );
 }
 
 export function DestinationActions({

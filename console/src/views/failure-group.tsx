@@ -1,29 +1,38 @@
 // One cause of failures: replay or discard all of them or one, decide on the cause, and see stacks and attempts.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { RotateCw, Trash2 } from 'lucide-react';
+import { FastForward, RotateCw, Trash2 } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
-import { isRunning, useBulk, type BulkFilter } from '../lib/bulk.ts';
+import { isRunning, useBulk, type BulkFilter, type BulkVerb } from '../lib/bulk.ts';
 import { countText } from '../lib/format.ts';
 import { allows, useSession } from '../lib/session.ts';
+import { BulkStatus } from '../ui/bulk-status.tsx';
 import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
 import { Badge, Button, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
-import { Modal } from '../ui/sheet.tsx';
 
 type Detail = ResponseOf<'GET /admin/failures/{fingerprint}'>;
 type Group = Detail['group'];
 
-export function GroupDetail({ detail: { group, items, until } }: { readonly detail: Detail }) {
+export function GroupDetail({
+  detail: { group, items, until },
+  tenant,
+  onAll,
+}: {
+  readonly detail: Detail;
+  readonly tenant: string | undefined;
+  /** Opens the window that changes all failures of the group. */
+  readonly onAll: (action: BulkVerb) => void;
+}) {
   const client = useQueryClient();
   const session = useSession();
-  const [isDiscarding, setDiscarding] = useState(false);
-  const { source, fingerprint, final } = group;
+  const { source, fingerprint, final, count } = group;
   const refresh = (): void => void client.invalidateQueries({ queryKey: ['failures'] });
   const bulk = useBulk(refresh);
   const mayAct = allows(session, 'POST /admin/bulk');
-  const replay = (matched: number, ids?: readonly string[]): void =>
-    bulk.start({ action: 'replay', filter: filterOf(group, ids), until, matched });
+  const start = (action: 'replay' | 'retry', matched: number, ids?: readonly string[]): void =>
+    bulk.start({ action, filter: { ...filterOf(group, ids), tenant }, until, matched });
+  const retried = count - final;
   const isBusy = bulk.isPending || isRunning(bulk.action);
   return (
     <div className="flex flex-col gap-4">
@@ -36,18 +45,30 @@ export function GroupDetail({ detail: { group, items, until } }: { readonly deta
           first <Time at={group.first} /> last <Time at={group.last} />
         </p>
       </div>
-      {mayAct && final > 0 ? (
+      {mayAct ? (
         <div className="flex flex-wrap gap-2">
-          <Button look="primary" disabled={isBusy} onClick={() => replay(final)}>
-            <RotateCw size={14} aria-hidden />
-            {isBusy ? 'Replaying…' : `Replay ${countText(final)}`}
-          </Button>
-          {source === 'dead-letter' || source === 'bus' ? (
-            <Button disabled={isBusy} onClick={() => setDiscarding(true)}>
-              <Trash2 size={14} aria-hidden />
-              Discard {countText(final)}…
+          {final > 0 ? (
+            <Button look="primary" disabled={isBusy} onClick={() => start('replay', final)}>
+              <RotateCw size={14} aria-hidden />
+              {isBusy ? 'Working…' : `Replay ${countText(final)}`}
             </Button>
           ) : null}
+          {retried > 0 ? (
+            <Button
+              look={final > 0 ? 'plain' : 'primary'}
+              disabled={isBusy}
+              onClick={() => start('retry', retried)}
+            >
+              <FastForward size={14} aria-hidden />
+              Retry {countText(retried)} now
+            </Button>
+          ) : null}
+          {source === 'job' || source === 'saga' ? null : (
+            <Button disabled={isBusy} onClick={() => onAll('discard')}>
+              <Trash2 size={14} aria-hidden />
+              Discard {countText(count)}…
+            </Button>
+          )}
         </div>
       ) : null}
       <BulkStatus bulk={bulk} />
@@ -73,14 +94,14 @@ export function GroupDetail({ detail: { group, items, until } }: { readonly deta
               {each.correlationId === undefined ? null : (
                 <TraceLink id={each.correlationId}>trace</TraceLink>
               )}
-              {mayAct && each.isFinal ? (
+              {mayAct ? (
                 <button
                   type="button"
                   disabled={isBusy}
-                  onClick={() => replay(1, [each.id])}
+                  onClick={() => start(each.isFinal ? 'replay' : 'retry', 1, [each.id])}
                   className="ml-auto text-accent hover:underline"
                 >
-                  Replay this one
+                  {each.isFinal ? 'Replay this one' : 'Retry this one now'}
                 </button>
               ) : null}
             </div>
@@ -89,66 +110,16 @@ export function GroupDetail({ detail: { group, items, until } }: { readonly deta
       </ul>
       {group.count > items.length ? (
         <p className="text-xs text-soft">
-          The latest {items.length} of {countText(group.count)} are shown; Replay and Discard act on
+          The latest {items.length} of {countText(group.count)} are shown; the buttons above act on
           all of them.
         </p>
       ) : null}
-      <DiscardDialog
-        count={final}
-        isOpen={isDiscarding}
-        isPending={isBusy}
-        onClose={() => setDiscarding(false)}
-        onDiscard={(reason) => {
-          setDiscarding(false);
-          bulk.start({ action: 'discard', filter: filterOf(group), until, matched: final, reason });
-        }}
-      />
     </div>
   );
 }
 
 function filterOf({ source, fingerprint }: Group, ids?: readonly string[]): BulkFilter {
   return { source, fingerprint, ...(ids === undefined ? {} : { ids: [...ids] }) };
-}
-
-/** The progress of a bulk action, and its outcome. */
-function BulkStatus({
-  bulk: { action, error, cancel },
-}: {
-  readonly bulk: ReturnType<typeof useBulk>;
-}) {
-  if (error !== null) {
-    return (
-      <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
-        {error.message}
-      </p>
-    );
-  }
-  if (action === undefined) return null;
-  const { done, unchanged, matched, state } = action;
-  const verb = action.action === 'replay' ? 'Replay requested for' : 'Discarded';
-  return (
-    <div role="status" className="rounded-md bg-good-wash px-3 py-2 text-xs text-good">
-      <p className="flex items-center gap-2">
-        {verb} {countText(done)} of {countText(matched)}.
-        {unchanged > 0 ? ` ${countText(unchanged)} needed no change.` : ''}
-        {state === 'failed' || state === 'cancelled' ? ` The action was ${state}.` : ''}
-        {isRunning(action) ? (
-          <button type="button" onClick={cancel} className="ml-auto underline">
-            Stop
-          </button>
-        ) : null}
-      </p>
-      {isRunning(action) ? (
-        <progress
-          aria-label="Progress"
-          max={matched}
-          value={done + unchanged}
-          className="mt-1.5 h-1 w-full"
-        />
-      ) : null}
-    </div>
-  );
 }
 
 /** Resolve or ignore the cause until it happens again, and a note. */
@@ -230,56 +201,5 @@ function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause
       <summary className="mono cursor-pointer text-soft">{title} · stack</summary>
       <pre className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">{stack}</pre>
     </details>
-  );
-}
-
-function DiscardDialog({
-  count,
-  isOpen,
-  isPending,
-  onClose,
-  onDiscard,
-}: {
-  readonly count: number;
-  readonly isOpen: boolean;
-  readonly isPending: boolean;
-  readonly onClose: () => void;
-  readonly onDiscard: (reason: string) => void;
-}) {
-  const [reason, setReason] = useState('');
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    onDiscard(reason.trim());
-  };
-  return (
-    <Modal
-      isOpen={isOpen}
-      onClose={onClose}
-      title={`Discard ${countText(count)} ${count === 1 ? 'failure' : 'failures'}?`}
-    >
-      <form onSubmit={submit} className="flex flex-col gap-3 p-4">
-        <p className="text-xs text-soft">
-          The handler never processes these events. Later events of their aggregates continue. This
-          cannot be undone.
-        </p>
-        <label htmlFor="reason" className="text-xs font-medium">
-          Reason, stored with each dead letter
-        </label>
-        <input
-          id="reason"
-          required
-          maxLength={2_000}
-          value={reason}
-          onChange={({ target }) => setReason(target.value)}
-          className="h-9 rounded-md border border-strong bg-page px-3"
-        />
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={isPending || reason.trim() === ''}>
-            Discard {countText(count)}
-          </Button>
-        </div>
-      </form>
-    </Modal>
   );
 }

@@ -1,14 +1,19 @@
 // Everything that failed, grouped by cause: replay or discard a whole group, or one of its failures.
 
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { CircleCheck } from 'lucide-react';
+import { CheckCheck, CircleCheck } from 'lucide-react';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText } from '../lib/format.ts';
+import type { BulkFilter, BulkVerb } from '../lib/bulk.ts';
 import { useShortcuts } from '../lib/keys.ts';
-import { Ago, Badge, cx, PageTitle } from '../ui/parts.tsx';
+import { allows, useSession } from '../lib/session.ts';
+import type { FailureSearch } from '../router.tsx';
+import { BulkWindow } from '../ui/bulk-window.tsx';
+import { Choices, FilterBar, TextFilters } from '../ui/filters.tsx';
+import { Ago, Badge, Button, cx, PageTitle } from '../ui/parts.tsx';
 import { Sheet } from '../ui/sheet.tsx';
-import { Failed, Loading } from '../ui/states.tsx';
+import { Failed, Loading, NoMatch } from '../ui/states.tsx';
 import { GroupDetail } from './failure-group.tsx';
 
 type Group = ResponseOf<'GET /admin/failures'>['items'][number];
@@ -21,21 +26,48 @@ const sourceNames: Readonly<Record<Group['source'], string>> = {
   saga: 'parked saga',
 };
 
+const sources = ['dead-letter', 'delivery', 'job', 'bus', 'saga'] as const;
+
+const sourceTitles: Readonly<Record<Group['source'], string>> = {
+  'dead-letter': 'Dead letters',
+  delivery: 'Deliveries',
+  job: 'Jobs',
+  bus: 'Bus',
+  saga: 'Sagas',
+};
+
+/** A bulk action names the causes that are shown, so hidden ones are not changed. */
+const causesMax = 500;
+
 export function FailuresView() {
-  const { group } = useSearch({ from: '/failures' });
+  const session = useSession();
+  const search = useSearch({ from: '/failures' });
+  const { group, source, state, where, type, tenant } = search;
   const navigate = useNavigate({ from: '/failures' });
+  const change = (changed: Partial<FailureSearch>): void =>
+    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
   const { data, error, refetch } = useQuery({
-    queryKey: ['failures'],
-    queryFn: ({ signal }) => call('GET /admin/failures', { signal }),
+    queryKey: ['failures', source, state, where, type, tenant],
+    queryFn: ({ signal }) =>
+      call('GET /admin/failures', { query: { source, state, where, type, tenant }, signal }),
+    placeholderData: keepPreviousData,
     refetchInterval: 4_000,
   });
   const groups = data?.items ?? [];
   const selected = groups.findIndex(({ fingerprint }) => fingerprint === group);
-  const open = (fingerprint: string | undefined): void =>
-    void navigate({ search: { group: fingerprint }, replace: true });
+  const open = (fingerprint: string | undefined): void => change({ group: fingerprint });
   const step = (by: number): void =>
     open(groups[Math.max(0, Math.min(selected + by, groups.length - 1))]?.fingerprint);
   useShortcuts({ j: () => step(1), k: () => step(-1), Escape: () => open(undefined) });
+  const none = { source: undefined, state: undefined, where: undefined, type: undefined };
+  const isFiltered = [source, state, where, type, tenant].some((each) => each !== undefined);
+  const chosen = groups.slice(0, causesMax).map(({ fingerprint }) => fingerprint);
+  const filter: BulkFilter | undefined =
+    group !== undefined
+      ? { fingerprint: group, tenant }
+      : chosen.length === 0
+        ? undefined
+        : { source, where, type, tenant, fingerprints: chosen };
   return (
     <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="Failures">
@@ -47,11 +79,59 @@ export function FailuresView() {
           </span>
         )}
       </PageTitle>
+      <FilterBar
+        choices={
+          <>
+            <Choices
+              label="Kind"
+              value={source}
+              onChange={(value) => change({ source: value, group: undefined })}
+              choices={[
+                { value: undefined, title: 'All' },
+                ...sources.map((value) => ({ value, title: sourceTitles[value] })),
+              ]}
+            />
+            <Choices
+              label="State"
+              value={state}
+              onChange={(value) => change({ state: value, group: undefined })}
+              choices={[
+                { value: undefined, title: 'Open' },
+                { value: 'resolved', title: 'Resolved' },
+                { value: 'ignored', title: 'Ignored' },
+                { value: 'all', title: 'Any state' },
+              ]}
+            />
+            {allows(session, 'POST /admin/bulk') && groups.length > 0 ? (
+              <Button
+                data-route="POST /admin/bulk"
+                className="sm:ml-auto"
+                onClick={() => change({ all: 'replay', group: undefined })}
+              >
+                <CheckCheck size={14} aria-hidden />
+                All that match…
+              </Button>
+            ) : null}
+          </>
+        }
+      >
+        <TextFilters
+          fields={[
+            { name: 'where', title: 'Place', example: 'webhook:partner' },
+            { name: 'type', title: 'Type', example: 'order.paid.v1' },
+            { name: 'tenant', title: 'Tenant', example: 'core' },
+          ]}
+          values={{ where, type, tenant }}
+          onChange={(values) => change({ ...values, group: undefined })}
+        />
+      </FilterBar>
       <div className="overflow-hidden rounded-lg border border-line bg-panel">
         {error !== null && data === undefined ? (
           <Failed error={error} onRetry={() => void refetch()} />
         ) : data === undefined ? (
           <Loading />
+        ) : groups.length === 0 && isFiltered ? (
+          <NoMatch onReset={() => change({ ...none, tenant: undefined })} />
         ) : groups.length === 0 ? (
           <div className="flex flex-col items-center gap-2 px-6 py-14 text-center">
             <CircleCheck size={28} aria-hidden className="text-good" />
@@ -74,7 +154,25 @@ export function FailuresView() {
           </ul>
         )}
       </div>
-      <GroupSheet fingerprint={group} onClose={() => open(undefined)} />
+      <GroupSheet
+        fingerprint={group}
+        tenant={tenant}
+        onClose={() => open(undefined)}
+        onAll={(all) => change({ all })}
+      />
+      <BulkWindow
+        search={search}
+        filter={filter}
+        isKnown={data !== undefined}
+        about={
+          group !== undefined
+            ? 'all failures of this cause'
+            : groups.length > causesMax
+              ? `the failures of the latest ${causesMax} causes`
+              : 'all failures that match'
+        }
+        onChange={change}
+      />
     </div>
   );
 }
@@ -152,16 +250,21 @@ function Trend({ buckets }: { readonly buckets: readonly number[] }) {
 
 function GroupSheet({
   fingerprint,
+  tenant,
   onClose,
+  onAll,
 }: {
   readonly fingerprint: string | undefined;
+  readonly tenant: string | undefined;
   readonly onClose: () => void;
+  readonly onAll: (action: BulkVerb) => void;
 }) {
   const { data, error } = useQuery({
-    queryKey: ['failure-group', fingerprint],
+    queryKey: ['failure-group', fingerprint, tenant],
     queryFn: ({ signal }) =>
       call('GET /admin/failures/{fingerprint}', {
         params: { fingerprint: fingerprint ?? '' },
+        query: { tenant },
         signal,
       }),
     enabled: fingerprint !== undefined,
@@ -178,7 +281,7 @@ function GroupSheet({
       ) : data === undefined ? (
         <Loading />
       ) : (
-        <GroupDetail key={fingerprint} detail={data} />
+        <GroupDetail key={fingerprint} detail={data} tenant={tenant} onAll={onAll} />
       )}
     </Sheet>
   );

@@ -19,6 +19,7 @@ export const OutboxStatus = {
   SENT: 'SENT',
   FAILED: 'FAILED',
   DEAD: 'DEAD',
+  DISCARDED: 'DISCARDED',
 } as const satisfies { readonly [S in Status]: S };
 
 export type OutboxStatus = Status;

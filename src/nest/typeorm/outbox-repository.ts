@@ -63,6 +63,8 @@ const forwarded: Readonly<Record<Forwarded, true>> = {
   list: true,
   counts: true,
   replay: true,
+  retryNow: true,
+  discard: true,
   purge: true,
   archive: true,
   pause: true,

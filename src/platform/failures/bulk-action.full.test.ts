@@ -76,12 +76,12 @@ test('replays each failure of a group once, also if the process is killed during
   const tasks = await platform.tasks();
   const jobNow = async () => (await tasks.get(id)) ?? assert.fail('missing');
   {
-    await using child = startChild(script, { input: { url, keysFile } });
-    await untilHolds(async () =>
-      bulkItems(await jobNow()).some(({ outcome }) => outcome === 'done'),
-    );
-    await child.kill();
+    // Killed after the messages of the second page were changed, and before the result is stored.
+    await using child = startChild(script, { input: { url, keysFile, killAfter: 2 } });
+    assert.equal(await child.ended, 'SIGKILL');
   }
+  const atKill = Map.groupBy(bulkItems(await jobNow()), ({ outcome }) => outcome);
+  assert.deepEqual([atKill.get('done')?.length, atKill.get('waiting')?.length], [250, 250]);
   assert.notEqual((await jobNow()).state, 'completed');
   await using again = startChild(script, { input: { url, keysFile } });
   await untilHolds(async () => (await jobNow()).state === 'completed');
@@ -90,7 +90,8 @@ test('replays each failure of a group once, also if the process is killed during
 
   const items = bulkItems(await jobNow());
   assert.deepEqual(items.map((each) => each.id).toSorted(), chosen.toSorted());
-  assert.ok(items.every(({ outcome }) => outcome !== 'waiting'));
+  const outcomes = Map.groupBy(items, ({ outcome }) => outcome);
+  assert.deepEqual([outcomes.get('done')?.length, outcomes.get('unchanged')?.length], [1_417, 250]);
   const wanted = new Set(chosen);
   const sent = new Map<string, Set<string>>();
   for (const line of readFileSync(keysFile, 'utf8').trim().split('\n')) {

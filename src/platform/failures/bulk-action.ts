@@ -1,4 +1,4 @@
-// A bulk action: replays or discards all failures that match a filter, up to a moment. It runs as a job, page by page: the
+// A bulk action: replays, retries or discards all failures that match a filter, up to a moment. It runs as a job, page by page: the
 // failures of a page are stored before they are changed, so a process that is killed loses nothing and repeats nothing.
 
 import type { Task } from '../../tasks/task-record.ts';
@@ -13,7 +13,7 @@ import {
 } from './failure-sources.ts';
 import { matches, readFailures, type FailureFilter } from './failures.ts';
 
-export const bulkActions = ['replay', 'discard'] as const;
+export const bulkActions = ['replay', 'retry', 'discard'] as const;
 
 export interface BulkRequest {
   readonly action: (typeof bulkActions)[number];
@@ -56,7 +56,10 @@ export async function matchFailures(
 }
 
 function isChangeable(action: BulkRequest['action'], { source, isFinal }: Failure): boolean {
-  return isFinal && failureKinds[source][action] !== undefined;
+  const kind = failureKinds[source];
+  if (kind[action] === undefined) return false;
+  if (action === 'retry') return !isFinal;
+  return isFinal || (action === 'discard' && kind.retry !== undefined);
 }
 
 type Selected = readonly [source: FailureSource, id: string];

@@ -3,6 +3,7 @@
 import { hasCode } from '../../foundation/error.ts';
 import { failureCause, type FailureCause } from '../../foundation/failure-cause.ts';
 import { sagaAt } from '../../reactors/saga-admin.ts';
+import type { OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { DeadLetter } from '../../subscriptions/dead-letter.ts';
 import type { Platform } from '../create-platform.ts';
 
@@ -56,7 +57,11 @@ type ChangeFailures = (
 export interface FailureKind {
   /** Page by page. */
   read(platform: FailurePlatform, filter: ReadFilter): AsyncIterable<readonly Failure[]>;
+  /** The number of all of them, if it costs less than reading them. */
+  count?(platform: FailurePlatform): Promise<number>;
   readonly replay: ChangeFailures;
+  /** Retries failures that are tried again by themselves now; undefined: none of this kind are. */
+  readonly retry?: ChangeFailures;
   /** Undefined: failures of this kind cannot be discarded. */
   readonly discard?: ChangeFailures;
 }
@@ -66,6 +71,8 @@ const pageSize = 200;
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   'dead-letter': {
     read: readDeadLetters,
+    count: ({ engines }) =>
+      engines.subscriptions.deadLetters.count({ status: 'pending', replayRequested: false }),
     async replay(platform, action) {
       const { clock, engines } = platform;
       const ids = await pendingLetters(platform, action);
@@ -84,16 +91,32 @@ export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   },
   delivery: {
     read: readDeliveries,
-    async replay({ engines: { outbox } }, { ids, until }) {
-      const dead = (await outbox?.list({ ids, status: 'DEAD' }, { limit: ids.length })) ?? [];
-      const old = dead.filter(({ updatedAt }) => updatedAt.toISOString() <= until);
-      const found = old.map(({ id }) => id);
-      if (found.length > 0) await outbox?.replay({ ids: found });
+    async count({ engines: { outbox } }) {
+      const { DEAD = 0, FAILED = 0 } = (await outbox?.counts()) ?? {};
+      return DEAD + FAILED;
+    },
+    async replay(platform, action) {
+      const found = await failedMessages(platform, action, ['DEAD']);
+      if (found.length > 0) await platform.engines.outbox?.replay({ ids: found });
       return found;
+    },
+    async retry(platform, action) {
+      const found = await failedMessages(platform, action, ['FAILED']);
+      return (await platform.engines.outbox?.retryNow(found)) ?? [];
+    },
+    async discard(platform, action) {
+      const { by, reason } = action;
+      const found = await failedMessages(platform, action, ['DEAD', 'FAILED']);
+      return (await platform.engines.outbox?.discard(found, { by, reason })) ?? [];
     },
   },
   job: {
     read: readJobs,
+    async count({ engines, tasks }) {
+      if (!engines.has('tasks')) return 0;
+      const counts = await (await tasks()).counts();
+      return counts.reduce((sum, { states }) => sum + states.failed, 0);
+    },
     async replay({ tasks }, { ids, until }) {
       const all = await tasks();
       return each(ids, async (id) => {
@@ -151,6 +174,19 @@ const jobTime = ({
   readonly endedAt: Date | undefined;
   readonly updatedAt: Date;
 }) => (endedAt ?? updatedAt).toISOString();
+
+async function failedMessages(
+  { engines: { outbox } }: FailurePlatform,
+  { ids, until }: FailureAction,
+  statuses: readonly OutboxStatus[],
+): Promise<readonly string[]> {
+  const found = (await outbox?.list({ ids }, { limit: ids.length })) ?? [];
+  return found
+    .filter(
+      ({ status, updatedAt }) => statuses.includes(status) && updatedAt.toISOString() <= until,
+    )
+    .map(({ id }) => id);
+}
 
 async function pendingLetters(
   { engines }: FailurePlatform,

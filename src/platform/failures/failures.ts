@@ -23,6 +23,7 @@ export interface FailureFilter {
   /** The subscription, destination, task type, group or saga. */
   readonly where?: string | undefined;
   readonly fingerprint?: string | undefined;
+  readonly fingerprints?: readonly string[] | undefined;
   readonly tenant?: string | undefined;
   /** The type of the event, message or job. */
   readonly type?: string | undefined;
@@ -80,12 +81,32 @@ export async function readFailures(
   };
 }
 
+/** The number of failures of each kind, of all tenants: what `readFailures` finds without a filter. */
+export async function countFailures(
+  platform: FailurePlatform,
+): Promise<Readonly<Record<FailureSource, number>>> {
+  const counts = await Promise.all(
+    failureSources.map(async (source): Promise<readonly [FailureSource, number]> => {
+      const { read, count } = failureKinds[source];
+      if (count !== undefined) return [source, await count(platform)];
+      let counted = 0;
+      for await (const page of read(platform, {})) {
+        counted += page.length;
+        if (counted >= failureLimits.lookedMax) break;
+      }
+      return [source, counted];
+    }),
+  );
+  return Object.fromEntries(counts) as Record<FailureSource, number>;
+}
+
 export function matches(failure: Failure, filter: FailureFilter): boolean {
-  const { source, where, fingerprint, tenant, type, ids, until } = filter;
+  const { source, where, fingerprint, fingerprints, tenant, type, ids, until } = filter;
   return (
     (source === undefined || failure.source === source) &&
     (where === undefined || failure.where === where) &&
     (fingerprint === undefined || failure.cause.fingerprint === fingerprint) &&
+    (fingerprints === undefined || fingerprints.includes(failure.cause.fingerprint)) &&
     (tenant === undefined || failure.tenant === tenant) &&
     (type === undefined || failure.type === type) &&
     (ids === undefined || ids.includes(failure.id)) &&

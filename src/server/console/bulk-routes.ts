@@ -36,6 +36,7 @@ const filter = closed({
   source: Type.Optional(source),
   where: Type.Optional(text(400, 'The subscription, destination, task type, group or saga.')),
   fingerprint: Type.Optional(text(12)),
+  fingerprints: Type.Optional(Type.Array(text(12), { minItems: 1, maxItems: 500 })),
   tenant: Type.Optional(text(100)),
   type: Type.Optional(text(400, 'The type of the event, message or job.')),
   ids: Type.Optional(Type.Array(text(400), { minItems: 1, maxItems: 500 })),
@@ -115,13 +116,13 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       path: '/admin/bulk',
-      summary: 'Replays or discards all failures that match a filter, as a job',
+      summary: 'Replays, retries or discards all failures that match a filter, as a job',
       body: closed({
         action,
         filter,
         until: time,
         matched: Type.Integer({ minimum: 1, description: 'The number that the person saw.' }),
-        reason: Type.Optional(text(2_000, 'Required to discard; stored with each dead letter.')),
+        reason: Type.Optional(text(2_000, 'Required to discard; stored with each failure.')),
       }),
       responses: {
         202: returns('The action', bulkSchema),

@@ -80,6 +80,8 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       query: closed({
         tenant,
         source: Type.Optional(source),
+        where: Type.Optional(text(400, 'The subscription, destination, task type, group or saga.')),
+        type: Type.Optional(text(400, 'The type of the event, message or job.')),
         state: Type.Optional(
           Type.Enum([...failureStates, 'all'], { description: 'Default: open.' }),
         ),
@@ -91,9 +93,11 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
         ),
       },
       async handle(request) {
-        const { state: wanted = 'open', source: from } = request.query;
+        const { state: wanted = 'open', source: from, where, type } = request.query;
         const found = await readFailures(platform, {
           source: from,
+          where,
+          type,
           tenant: tenantWithin(request, request.query.tenant),
         });
         const groups = groupFailures(found.items, clock.now(), await decisions.all());

@@ -1,5 +1,6 @@
 // What the console asks for: the numbers of the overview, and where an id belongs.
 
+import { failureSources, type FailureSource } from '../../platform/failures/failure-sources.ts';
 import { Type } from '../../contracts/type.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { defineSocket, type ModuleSocket } from '../../platform/modules/module-web.ts';
@@ -26,11 +27,18 @@ const overview = closed({
         SENT: count,
         FAILED: count,
         DEAD: count,
+        DISCARDED: count,
       }),
       paused: Type.Array(Type.String(), { description: 'Paused destinations.' }),
     }),
   ),
   jobs: Type.Optional(closed({ waiting: count, running: count, failed: count, done: count })),
+  failures: closed(
+    Object.fromEntries(failureSources.map((source) => [source, count])) as Record<
+      FailureSource,
+      typeof count
+    >,
+  ),
   failing: Type.Array(
     closed({ subscription: Type.String(), failures: count, reason: Type.String() }),
     { description: 'Subscriptions of this process that end again and again.' },

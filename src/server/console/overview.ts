@@ -9,6 +9,8 @@ import {
 import { storageOf } from '../../subscriptions/with-leases.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
+import type { FailureSource } from '../../platform/failures/failure-sources.ts';
+import { countFailures } from '../../platform/failures/failures.ts';
 import type { ApiPlatform } from '../api/api-context.ts';
 
 const overviewLimits = {
@@ -46,6 +48,7 @@ interface Facts {
     Awaited<ReturnType<typeof subscriptionOverview>>[number])[];
   readonly outbox: Awaited<ReturnType<typeof readOutbox>>;
   readonly jobs: Awaited<ReturnType<typeof readJobs>>;
+  readonly failures: Readonly<Record<FailureSource, number>>;
   readonly failing: readonly Pick<FailingShard, 'subscription' | 'failures' | 'reason'>[];
 }
 
@@ -76,7 +79,7 @@ export function createOverview(
       atMs,
       head: facts.head,
       lagSeconds: Math.max(0, ...subscriptions.map(({ seconds }) => seconds)),
-      failures: failuresOf(facts),
+      failures: Object.values(facts.failures).reduce((sum, count) => sum + count, 0),
       ...(outbox === undefined
         ? {}
         : { outbox: outbox.counts.PENDING + outbox.counts.CLAIMED + outbox.counts.FAILED }),
@@ -160,11 +163,12 @@ export function seriesOf(
 
 async function readFacts(platform: ApiPlatform): Promise<Facts> {
   const { engines, subscriptions: admin } = platform;
-  const [head, all, outbox, jobs] = await Promise.all([
+  const [head, all, outbox, jobs, failures] = await Promise.all([
     engines.store.head(),
     subscriptionOverview(admin, storageOf(engines)),
     readOutbox(platform),
     readJobs(platform),
+    countFailures(platform),
   ]);
   const subscriptions = await Promise.all(
     all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
@@ -180,6 +184,7 @@ async function readFacts(platform: ApiPlatform): Promise<Facts> {
     subscriptions,
     outbox,
     jobs,
+    failures,
     failing,
   };
 }
@@ -200,9 +205,4 @@ async function readJobs({ engines, tasks }: ApiPlatform) {
     sum.done += states.completed + states.cancelled;
   }
   return sum;
-}
-
-function failuresOf({ subscriptions, outbox, jobs }: Facts): number {
-  const letters = subscriptions.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
-  return letters + (outbox?.counts.DEAD ?? 0) + (outbox?.counts.FAILED ?? 0) + (jobs?.failed ?? 0);
 }

@@ -152,6 +152,13 @@ export function postgresOutboxLedger(
     return claimed.filter((row) => row.at(-1) !== true);
   }
 
+  /** The ids of messages that an operator changed: they, or their next ones, may be due. */
+  function changed(rows: readonly Row[]): readonly string[] {
+    floors.reset();
+    listener.wakeAll();
+    return rows.map(([id]) => String(id));
+  }
+
   const engine: OutboxEngine<PostgresTransaction> = {
     database: connection.database,
     capabilities: { durable: true, crossProcess: true, callerTransaction: true },
@@ -229,7 +236,7 @@ export function postgresOutboxLedger(
     attempts: async (id) =>
       (await query(statement('attempts', queries.attemptsSql), [id])).map(([each]) => String(each)),
     async counts() {
-      const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0 };
+      const counts = { all: 0, PENDING: 0, CLAIMED: 0, FAILED: 0, DEAD: 0, DISCARDED: 0 };
       for (const [status, count] of await query(statement('counts', queries.countsSql), [])) {
         counts[String(status) as keyof typeof counts] += Number(count);
       }
@@ -252,6 +259,18 @@ export function postgresOutboxLedger(
       floors.reset();
       listener.wakeAll();
       return Number(count);
+    },
+    async retryNow(chosen) {
+      const rows = await query(statement('retry-now', queries.retryNowSql), [
+        chosen,
+        lock,
+        channel,
+      ]);
+      return changed(rows);
+    },
+    async discard(chosen, discarded) {
+      const values = [chosen, lock, channel, discarded];
+      return changed(await query(statement('discard', queries.discardSql), values));
     },
     async purge(sentBeforeMs, limit) {
       const [[count] = []] = await query(statement('purge', queries.purgeSql), [

@@ -135,7 +135,8 @@ const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integratio
     (select x.jobs from {schema}.ready x where x.seq = m.seq),
     (select x.jobs from {schema}.retry x where x.seq = m.seq),
     (select x.jobs from {schema}.dead x where x.seq = m.seq))::text,
-  (select x.attempt from {schema}.attempts x where x.seq = m.seq order by x.number desc limit 1)`;
+  (select x.attempt from {schema}.attempts x where x.seq = m.seq order by x.number desc limit 1),
+  (select x.discarded from {schema}.dead x where x.seq = m.seq)`;
 
 const unsettled = `select seq from {schema}.ready union all select seq from {schema}.retry
   union all select seq from {schema}.queued`;
@@ -146,6 +147,7 @@ const ofStatus: Readonly<Record<OutboxStatus, string>> = {
   FAILED: `m.seq in (${unsettled})`,
   CLAIMED: 'm.seq in (select seq from {schema}.ready)',
   DEAD: 'm.seq in (select seq from {schema}.dead)',
+  DISCARDED: 'm.seq in (select seq from {schema}.dead)',
   SENT: 'm.seq in (select seq from {schema}.sent)',
 };
 
@@ -161,7 +163,7 @@ where ${status === undefined ? 'true' : ofStatus[status]}
   and ($3::text is null or m.integration_type = $3)
   and ($4::text is null or m.tenant_id = $4)
   and ($5::float8 is null or
-    (case o.status when 'DEAD' then o.updated_at else m.created_at end) >= to_timestamp($5 / 1000))
+    (case when o.status in ('DEAD', 'DISCARDED') then o.updated_at else m.created_at end) >= to_timestamp($5 / 1000))
   and ($6::uuid is null or m.seq > (select a.seq from {schema}.messages a where a.id = $6))
 order by m.seq limit $7) p) page
 join {schema}.messages m on m.seq = page.seq join {schema}.integration_outbox o on o.id = m.id
@@ -198,7 +200,8 @@ export const countsSql = `
 select 'all', case when few.n <= ${countedMax} then few.n else greatest(few.n, c.reltuples::bigint) end
   from (select count(*) as n from (select 1 from {schema}.messages limit ${countedMax + 1}) m) few
   join pg_class c on c.oid = '{schema}.messages'::regclass
-union all select 'DEAD', count(*) from {schema}.dead
+union all select case when discarded is null then 'DEAD' else 'DISCARDED' end, count(*)
+  from {schema}.dead group by 1
 union all select 'PENDING', count(*) from {schema}.queued
 union all select case when lease_until > now() then 'CLAIMED' when attempts > 0 then 'FAILED' else 'PENDING' end,
   count(*) from {schema}.ready group by 1
@@ -209,7 +212,7 @@ union all select case when attempts > 0 then 'FAILED' else 'PENDING' end, count(
 export const replaySql = `
 with chosen as (
   select d.seq, m.lane, m.order_hash from {schema}.dead d join {schema}.messages m on m.seq = d.seq
-  where ($1::uuid[] is null or m.id = any ($1))
+  where d.discarded is null and ($1::uuid[] is null or m.id = any ($1))
     and ($2::text is null or m.integration_type = $2)
     and ($3::text is null or m.tenant_id = $3)
     and ($4::float8 is null or d.died_at >= to_timestamp($4 / 1000))
@@ -224,6 +227,52 @@ with chosen as (
   select {schema}.notify_waiting($6, $7) where exists (select from revived)
 )
 select count(*) from revived left join notified on true`;
+
+const chosen = `wanted as materialized (
+  select seq, id from {schema}.messages where id = any ($1::uuid[])
+)`;
+
+const waits = "x.seq = w.seq and x.due_at > clock_timestamp() and x.due_at < 'infinity'";
+
+/** $1: ids; $2, $3: lock class and channel. Returns the ids of the changed messages. */
+export const retryNowSql = `
+with ${chosen}, due as (
+  update {schema}.retry x set due_at = clock_timestamp() from wanted w where ${waits} returning x.seq
+), due_after_another as (
+  update {schema}.queued x set due_at = clock_timestamp() from wanted w where ${waits} returning x.seq
+), notified as materialized (
+  select {schema}.notify_waiting($2, $3) where exists (select from due)
+)
+select w.id::text from wanted w left join notified on true
+where w.seq in (select seq from due union all select seq from due_after_another)`;
+
+/**
+ * $1: ids; $2, $3: lock class and channel; $4: who and why, as JSON. Returns the ids of the changed messages. A row that is
+ * claimed concurrently is compared again. A later claim promotes the next message of the key.
+ */
+export const discardSql = `
+with ${chosen}, unclaimed as (
+  delete from {schema}.ready x using wanted w where x.seq = w.seq and x.lease_until <= clock_timestamp()
+  returning x.seq, x.attempts, x.last_error, x.jobs
+), waiting as (
+  delete from {schema}.retry x using wanted w where x.seq = w.seq
+  returning x.seq, x.attempts, x.last_error, x.jobs
+), unstarted as (
+  delete from {schema}.queued x using wanted w where x.seq = w.seq returning x.seq
+), ended as (
+  insert into {schema}.dead (seq, attempts, died_at, last_error, jobs, discarded)
+  select seq, attempts, clock_timestamp(), last_error, jobs, $4 from unclaimed
+  union all select seq, attempts, clock_timestamp(), last_error, jobs, $4 from waiting
+  union all select seq, 0, clock_timestamp(), null, null, $4 from unstarted
+  returning seq
+), dead as (
+  update {schema}.dead x set discarded = $4, died_at = clock_timestamp() from wanted w
+  where x.seq = w.seq and x.discarded is null returning x.seq
+), notified as materialized (
+  select {schema}.notify_waiting($2, $3) where exists (select from ended)
+)
+select w.id::text from wanted w left join notified on true
+where w.seq in (select seq from ended union all select seq from dead)`;
 
 /** $1: sent before; $2: limit. */
 export const purgeSql = `

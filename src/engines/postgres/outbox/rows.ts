@@ -6,6 +6,7 @@ import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
+  Discarded,
   OutboxClaim,
   OutboxMessage,
   OutboxStatus,
@@ -145,7 +146,11 @@ export function toMessage(row: Row): OutboxMessage {
     updatedAt: new Date(Number(updatedAt)),
     sentAt: toDate(sentAt),
   });
-  const message = withCause(listed, toText(row[23]));
+  const discarded = toText(row[24]);
+  const message = withCause(
+    discarded === undefined ? listed : { ...listed, discarded: JSON.parse(discarded) as Discarded },
+    toText(row[23]),
+  );
   if (jobs === null || jobs === undefined) return message;
   const entries = JSON.parse(String(jobs)) as readonly JobEntry[];
   return { ...message, jobs: outboxJobs(entries, message, (token) => encodeToken(seq, token)) };

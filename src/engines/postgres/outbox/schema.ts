@@ -10,6 +10,34 @@ import {
 } from '../connection/schema.ts';
 import { claimFunctions, extendFunction, outboxFunctions } from './functions.ts';
 
+const relation = (deadStatus: string): string =>
+  `view {schema}.integration_outbox as
+select m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
+  {schema}.as_jsonb(m.payload) as payload,
+  {schema}.as_jsonb(m.headers) as headers,
+  m.tenant_id, m.user_id, m.correlation_id,
+  coalesce(r.due_at, nullif(w.due_at, 'infinity'), m.due_at) as due_at,
+  coalesce(r.attempts, w.attempts, s.attempts, d.attempts, 0) as attempts,
+  m.max_attempts,
+  (case
+    when s.seq is not null then 'SENT'
+    ${deadStatus}
+    when r.lease_until > now() then 'CLAIMED'
+    when coalesce(r.attempts, w.attempts, 0) > 0 then 'FAILED'
+    else 'PENDING'
+  end)::varchar(20) as status,
+  case when r.token <> 0 then r.locked_at end as locked_at,
+  case when r.token <> 0 then r.locked_by end as locked_by,
+  m.created_at,
+  coalesce(s.sent_at, d.died_at, r.locked_at, w.updated_at, m.created_at) as updated_at,
+  s.sent_at,
+  coalesce(r.last_error, w.last_error, d.last_error, s.last_error) as last_error
+from {schema}.messages m
+left join {schema}.ready r on r.seq = m.seq
+left join {schema}.retry w on w.seq = m.seq
+left join {schema}.sent s on s.seq = m.seq
+left join {schema}.dead d on d.seq = m.seq;`;
+
 const tables = `
 create table {schema}.messages (
   seq bigint generated always as identity primary key,
@@ -110,32 +138,7 @@ exception when others then
   return to_jsonb(p_text);
 end $$;
 
-create view {schema}.integration_outbox as
-select m.id, m.source_stream_id, m.source_event_id, m.integration_type, m.event_type,
-  {schema}.as_jsonb(m.payload) as payload,
-  {schema}.as_jsonb(m.headers) as headers,
-  m.tenant_id, m.user_id, m.correlation_id,
-  coalesce(r.due_at, nullif(w.due_at, 'infinity'), m.due_at) as due_at,
-  coalesce(r.attempts, w.attempts, s.attempts, d.attempts, 0) as attempts,
-  m.max_attempts,
-  (case
-    when s.seq is not null then 'SENT'
-    when d.seq is not null then 'DEAD'
-    when r.lease_until > now() then 'CLAIMED'
-    when coalesce(r.attempts, w.attempts, 0) > 0 then 'FAILED'
-    else 'PENDING'
-  end)::varchar(20) as status,
-  case when r.token <> 0 then r.locked_at end as locked_at,
-  case when r.token <> 0 then r.locked_by end as locked_by,
-  m.created_at,
-  coalesce(s.sent_at, d.died_at, r.locked_at, w.updated_at, m.created_at) as updated_at,
-  s.sent_at,
-  coalesce(r.last_error, w.last_error, d.last_error, s.last_error) as last_error
-from {schema}.messages m
-left join {schema}.ready r on r.seq = m.seq
-left join {schema}.retry w on w.seq = m.seq
-left join {schema}.sent s on s.seq = m.seq
-left join {schema}.dead d on d.seq = m.seq;
+create ${relation(`when d.seq is not null then 'DEAD'`)}
 `;
 
 /** Attempts of messages that failed at least once, as JSON text. */
@@ -148,11 +151,18 @@ create table {schema}.attempts (
 );
 `;
 
+/** discarded: who ended the message and why, as JSON text. */
+const discarded = `
+alter table {schema}.dead add column discarded text;
+create or replace ${relation(`when d.discarded is not null then 'DISCARDED' when d.seq is not null then 'DEAD'`)}
+`;
+
 const migrations = [
   { title: 'outbox', sql: `${tables}${notifyWaiting}${outboxFunctions}` },
   { title: 'extended claims', sql: extendFunction },
   { title: 'claims without outcomes', sql: claimFunctions },
   { title: 'attempts', sql: attempts },
+  { title: 'discarded messages', sql: discarded },
 ];
 
 /**

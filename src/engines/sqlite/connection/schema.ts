@@ -16,6 +16,7 @@ import {
   sqliteOutboxAttempts,
   sqliteOutboxJobs,
   sqliteOutboxTables,
+  sqliteOutboxDiscarded,
   sqliteOutboxTotals,
 } from '../outbox/tables.ts';
 import { sqliteTaskTables } from '../tasks/tables.ts';
@@ -127,6 +128,7 @@ export const sqliteMigrations: readonly string[] = [
   '',
   `${deadLetterCause(types)}
    ${sqliteOutboxAttempts}`,
+  sqliteOutboxDiscarded,
 ];
 
 /** `synchronous = full`: every acknowledged append survives a power loss. */

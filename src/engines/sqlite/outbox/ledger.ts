@@ -206,7 +206,7 @@ export function sqliteOutboxLedger(
       return rows.map((row) => String(row['attempt']));
     },
     async counts() {
-      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0 };
+      const counts = { PENDING: 0, CLAIMED: 0, SENT: 0, FAILED: 0, DEAD: 0, DISCARDED: 0 };
       for (const row of await database.select(sql.countsSql, []))
         counts[String(row['status']) as keyof typeof counts] += Number(row['n']);
       return counts;
@@ -227,6 +227,20 @@ export function sqliteOutboxLedger(
       const [, replayed = []] = await run(...sql.replaySqls.map((text) => statement(text, chosen)));
       waiters.wakeAll();
       return replayed.length;
+    },
+    async retryNow(chosen) {
+      const [rows = []] = await run(statement(sql.retryNowSql, JSON.stringify(chosen)));
+      waiters.wakeAll();
+      return rows.map((row) => String(row['id']));
+    },
+    async discard(chosen, discarded) {
+      const json = JSON.stringify(chosen);
+      const rows = await run(
+        ...sql.endSqls.map((text) => statement(text, json)),
+        statement(sql.discardSql, json, discarded),
+      );
+      waiters.wakeAll();
+      return (rows.at(-1) ?? []).map((row) => String(row['id']));
     },
     async purge(sentBeforeMs, limit) {
       const steps = sql.purgeSqls.map((text) => housekeeping(text, sentBeforeMs, limit));

@@ -4,6 +4,7 @@ import { withCause } from '../../../outbox/create-outbox-ledger.ts';
 import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
 import type {
   ClaimedMessage,
+  Discarded,
   OutboxMessage,
   OutboxStatus,
 } from '../../../outbox/outbox-message.ts';
@@ -27,6 +28,7 @@ export function toClaimed(row: SqlRow, workerId: string): ClaimedMessage {
 }
 
 export function toMessage(row: SqlRow): OutboxMessage {
+  const discarded = toText(row['discarded']);
   const message = withCause(
     withState(row, {
       dueAt: new Date(Number(row['next_due_at_ms'])),
@@ -37,6 +39,7 @@ export function toMessage(row: SqlRow): OutboxMessage {
       updatedAt: new Date(Number(row['updated_at_ms'])),
       sentAt: toDate(row['sent_at_ms']),
       lastError: toText(row['last_error']),
+      ...(discarded === undefined ? {} : { discarded: JSON.parse(discarded) as Discarded }),
     }),
     toText(row['attempt']),
   );

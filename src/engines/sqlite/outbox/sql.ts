@@ -161,7 +161,7 @@ from (select seq, length(payload) + coalesce(length(headers), 0) as chars from o
 where (?1 is null or id in (select value from json_each(?1)))
   and (?2 is null or status = ?2) and (?3 is null or integration_type = ?3)
   and (?4 is null or tenant_id = ?4)
-  and (?5 is null or case status when 'DEAD' then updated_at_ms else created_at_ms end >= ?5)
+  and (?5 is null or case when status in ('DEAD', 'DISCARDED') then updated_at_ms else created_at_ms end >= ?5)
   and (?6 is null or seq > (select seq from outbox_messages where id = ?6))
 order by seq limit ?7)) p cross join outbox_rows o on o.seq = p.seq
 where p.chars_before < max(?8, 1) order by o.seq`;
@@ -188,7 +188,7 @@ export const eraseErrorsSqls: readonly string[] = [
 
 export const countsSql = `
 select 'SENT' as status, sent as n from outbox_totals
-union all select 'DEAD', count(*) from outbox_dead
+union all select iif(discarded is null, 'DEAD', 'DISCARDED'), count(*) from outbox_dead group by 1
 union all select * from (
   select case when token <> 0 and available_at_ms > ${now} then 'CLAIMED'
     when attempts > 0 then 'FAILED' else 'PENDING' end as status, count(*)
@@ -197,7 +197,7 @@ union all select * from (
 /** ?1: ids as JSON; ?2: integration type; ?3: tenant; ?4: since; ?5: limit. */
 export const deadSql = `
 select d.seq from outbox_dead d join outbox_messages m on m.seq = d.seq
-where (?1 is null or m.id in (select value from json_each(?1)))
+where d.discarded is null and (?1 is null or m.id in (select value from json_each(?1)))
   and (?2 is null or m.integration_type = ?2) and (?3 is null or m.tenant_id = ?3)
   and (?4 is null or d.died_at_ms >= ?4)
 order by d.seq limit ?5`;
@@ -211,6 +211,29 @@ export const replaySqls: readonly string[] = [
    where d.seq in (select value from json_each(?1))`,
   `delete from outbox_dead where seq in (select value from json_each(?1)) returning seq`,
 ];
+
+const chosenSql = 'select seq from outbox_messages where id in (select value from json_each(?1))';
+
+const idOf = (table: string): string =>
+  `(select m.id from outbox_messages m where m.seq = ${table}.seq) as id`;
+
+/** ?1: ids as JSON. */
+export const retryNowSql = `
+update outbox_ready set due_at_ms = ${now}, available_at_ms = ${now}
+where token = 0 and available_at_ms > ${now} and seq in (${chosenSql}) returning ${idOf('outbox_ready')}`;
+
+/** ?1: ids as JSON. Only one statement compares with the time, which passes between the statements. */
+export const endSqls: readonly string[] = [
+  `insert into outbox_dead (seq, attempts, died_at_ms, last_error, jobs)
+   select seq, attempts, ${now}, last_error, jobs from outbox_ready
+   where seq in (${chosenSql}) and (token = 0 or available_at_ms <= ${now})`,
+  `delete from outbox_ready where seq in (${chosenSql}) and seq in (select seq from outbox_dead)`,
+];
+
+/** ?1: ids as JSON; ?2: who and why, as JSON. */
+export const discardSql = `
+update outbox_dead set discarded = ?2, died_at_ms = ${now}
+where discarded is null and seq in (${chosenSql}) returning ${idOf('outbox_dead')}`;
 
 /** ?1: sent before; ?2: limit. */
 const oldSql = `select seq from outbox_sent where sent_at_ms < ?1 order by sent_at_ms, seq limit ?2`;

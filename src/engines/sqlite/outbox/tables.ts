@@ -23,6 +23,22 @@ export const sqliteOutboxAttempts = `
      begin delete from outbox_attempts where seq = old.seq; end;
 `;
 
+const rowsView = (deadStatus: string, columns = ''): string =>
+  `create view outbox_rows as
+     select m.*, coalesce(r.attempts, s.attempts, d.attempts, 0) as attempts,
+       case when s.seq is not null then 'SENT'
+         ${deadStatus}
+         when r.token <> 0 and r.available_at_ms > cast(unixepoch('subsec') * 1000 as integer) then 'CLAIMED'
+         when r.attempts > 0 then 'FAILED'
+         else 'PENDING' end as status,
+       coalesce(r.due_at_ms, m.due_at_ms) as next_due_at_ms, r.locked_at_ms, r.locked_by,
+       coalesce(s.sent_at_ms, d.died_at_ms, r.updated_at_ms, m.created_at_ms) as updated_at_ms,
+       s.sent_at_ms, coalesce(r.last_error, d.last_error, s.last_error) as last_error${columns}
+     from outbox_messages m
+     left join outbox_ready r on r.seq = m.seq
+     left join outbox_sent s on s.seq = m.seq
+     left join outbox_dead d on d.seq = m.seq;`;
+
 export const sqliteOutboxTables = `
    create table outbox_messages (
      seq integer primary key autoincrement,
@@ -83,20 +99,7 @@ export const sqliteOutboxTables = `
    ) strict, without rowid;
    create table outbox_tokens (token integer not null) strict;
    insert into outbox_tokens (token) values (0);
-   create view outbox_rows as
-     select m.*, coalesce(r.attempts, s.attempts, d.attempts, 0) as attempts,
-       case when s.seq is not null then 'SENT'
-         when d.seq is not null then 'DEAD'
-         when r.token <> 0 and r.available_at_ms > cast(unixepoch('subsec') * 1000 as integer) then 'CLAIMED'
-         when r.attempts > 0 then 'FAILED'
-         else 'PENDING' end as status,
-       coalesce(r.due_at_ms, m.due_at_ms) as next_due_at_ms, r.locked_at_ms, r.locked_by,
-       coalesce(s.sent_at_ms, d.died_at_ms, r.updated_at_ms, m.created_at_ms) as updated_at_ms,
-       s.sent_at_ms, coalesce(r.last_error, d.last_error, s.last_error) as last_error
-     from outbox_messages m
-     left join outbox_ready r on r.seq = m.seq
-     left join outbox_sent s on s.seq = m.seq
-     left join outbox_dead d on d.seq = m.seq;
+   ${rowsView(`when d.seq is not null then 'DEAD'`)}
    create view integration_outbox as
      select id, source_stream_id, source_event_id, integration_type, event_type, payload, headers,
        tenant_id, user_id, correlation_id, ${isoTime('next_due_at_ms')} as due_at, attempts,
@@ -114,4 +117,11 @@ export const sqliteOutboxTotals = `
      begin update outbox_totals set sent = sent + 1; end;
    create trigger outbox_sent_removed after delete on outbox_sent
      begin update outbox_totals set sent = sent - 1; end;
+`;
+
+/** discarded: who ended the message and why, as JSON. */
+export const sqliteOutboxDiscarded = `
+   alter table outbox_dead add column discarded text;
+   drop view outbox_rows;
+   ${rowsView(`when d.discarded is not null then 'DISCARDED' when d.seq is not null then 'DEAD'`, ', d.discarded')}
 `;

@@ -1,6 +1,6 @@
 // The outbox over HTTP: list, replay and purge messages; pause and resume destinations.
 
-import type { Static, TObject } from 'typebox';
+import type { Static, TObject, TProperties } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { OutboxFilter, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
@@ -28,7 +28,7 @@ import {
 } from './admin-context.ts';
 
 const { get, post } = routesOf('admin: outbox', { get: 'read', post: 'operate' });
-const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD'] as const;
+const statuses = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'DEAD', 'DISCARDED'] as const;
 
 const optional = Type.Optional(Type.String());
 const json = Type.Record(Type.String(), Type.Unknown());
@@ -79,6 +79,7 @@ const message = Type.Object(
     sentAt: optional,
     lastError: optional,
     cause: Type.Optional(failureCauseSchema),
+    discarded: Type.Optional(closed({ by: Type.String(), reason: Type.String() })),
     jobs: Type.Optional(
       Type.Array(job, { description: 'Jobs of the delivery queue, if one is used.' }),
     ),
@@ -96,6 +97,21 @@ const changed = closed({
   paused: Type.Boolean(),
   changed: Type.Boolean({ description: 'False: no change was necessary.' }),
 });
+
+const outcomes = closed({
+  items: Type.Array(
+    closed({
+      id: Type.String(),
+      outcome: Type.Enum(['changed', 'claimed', 'unchanged'], {
+        description:
+          'claimed: an attempt is running, so the message was left alone. unchanged: it was due or ended before; see its status.',
+      }),
+      status: Type.Enum([...statuses], { description: 'The status after the request.' }),
+    }),
+    { description: 'Unknown messages, and those of other tenants, are missing.' },
+  ),
+});
+const chosenIds = Type.Array(uuid, { minItems: 1, maxItems: 500 });
 
 const filterFields = {
   destination: Type.Optional(destination),
@@ -115,6 +131,36 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     if (found !== undefined && isWithin(request, found.tenantId)) return found;
     throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, { details: { id } });
   };
+
+  const changeRoute = (
+    verb: 'retry' | 'discard',
+    summary: string,
+    fields: TProperties,
+    change: (ids: readonly string[], by: string, reason: string) => Promise<readonly string[]>,
+  ): Route =>
+    route({
+      ...post,
+      path: `/admin/outbox/${verb}`,
+      summary,
+      body: closed({ ids: chosenIds, ...fields }),
+      responses: { 200: returns('What happened to each message', outcomes) },
+      async handle(request) {
+        const { ids, reason = '' } = request.body as { ids: string[]; reason?: string };
+        const what = { action: `outbox.${verb}`, target: filterText({ ids }) };
+        return audited(context, request, what, async () => {
+          const filter = filterOf(request, { ids });
+          const known = await ledger.list(filter, { limit: ids.length });
+          const chosen = known.map(idOf);
+          const done = new Set(await change(chosen, actorName(request), reason));
+          const after = await ledger.list(filter, { limit: ids.length });
+          const items = after.map(({ id, status }) => {
+            const other = status === 'CLAIMED' ? 'claimed' : 'unchanged';
+            return { id, outcome: done.has(id) ? 'changed' : other, status };
+          });
+          return { body: { items } };
+        });
+      },
+    });
 
   const pauseRoute = (verb: 'pause' | 'resume'): Route =>
     route({
@@ -219,6 +265,18 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         return { body: { replayed } };
       },
     }),
+    changeRoute(
+      'retry',
+      'Makes messages that wait for their next attempt due now; attempts and order stay',
+      {},
+      (ids) => ledger.retryNow(ids),
+    ),
+    changeRoute(
+      'discard',
+      'Ends waiting and dead messages as DISCARDED; the next message of their ordering key follows',
+      { reason: text(2_000, 'Stored with the message.') },
+      (ids, by, reason) => ledger.discard(ids, { by, reason }),
+    ),
     pauseRoute('pause'),
     pauseRoute('resume'),
     route({

@@ -130,6 +130,7 @@ function createRun(ledger: OutboxLedger, random: SeededRandom) {
       SENT: 0,
       FAILED: 0,
       DEAD: 0,
+      DISCARDED: 0,
     };
     for (const { state, attempts } of known.values()) {
       if (state === 'out') counts.CLAIMED += 1;

@@ -3,6 +3,7 @@
 import { claimCases, orderCases, sharedCases } from './claim.ts';
 import { enqueueCases, outageCases, transactionCases } from './enqueue.ts';
 import type { LedgerCases, OutboxLedgerCase, OutboxLedgerFixture } from './fixture.ts';
+import { operatorCases } from './operators.ts';
 import { modelCases } from './model.ts';
 import type { OutboxCapabilities } from '../../../outbox/outbox-ledger.ts';
 import { renewCases } from './renew.ts';
@@ -24,6 +25,7 @@ const topics: readonly {
   { topic: 'renewal', cases: renewCases },
   { topic: 'outcomes', cases: settleCases },
   { topic: 'operating', cases: operatingCases },
+  { topic: 'operators', cases: operatorCases },
   { topic: 'model', cases: modelCases },
 ];
 

@@ -321,6 +321,7 @@ export const operatingCases: LedgerCases = {
       SENT: 1,
       FAILED: 1,
       DEAD: 1,
+      DISCARDED: 0,
     });
   },
 
@@ -482,6 +483,7 @@ export const operatingCases: LedgerCases = {
       SENT: 0,
       FAILED: 0,
       DEAD: 1,
+      DISCARDED: 0,
     });
     // After the purge, the event of a message is no longer recognized as a duplicate.
     const again = await ledger.enqueueMany(items);

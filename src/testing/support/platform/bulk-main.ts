@@ -8,9 +8,11 @@ import { taskType } from '../../../tasks/index.ts';
 interface Input {
   readonly url: string;
   readonly keysFile: string;
+  /** The process is killed right after this number of replays was committed. */
+  readonly killAfter?: number;
 }
 
-const { url, keysFile } = JSON.parse(process.argv[2] ?? '{}') as Input;
+const { url, keysFile, killAfter } = JSON.parse(process.argv[2] ?? '{}') as Input;
 const platform = await createPlatform({
   engines: { store: url },
   modules: [
@@ -32,5 +34,18 @@ const platform = await createPlatform({
   taskSweepEveryMs: 100,
   dispatcher: { leaseMs: 1_000, tickIntervalMs: 50 },
 });
+const ledger = platform.engines.outbox;
+if (ledger !== undefined && killAfter !== undefined) {
+  const { replay } = ledger;
+  let replays = 0;
+  Object.assign(ledger, {
+    replay: async (...given: Parameters<typeof replay>) => {
+      const count = await replay(...given);
+      replays += 1;
+      if (replays === killAfter) process.kill(process.pid, 'SIGKILL');
+      return count;
+    },
+  });
+}
 await platform.start();
 process.send?.('started');
