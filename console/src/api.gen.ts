@@ -17,6 +17,39 @@ export interface AuditEntry {
   readonly error?: string | undefined;
 }
 
+export interface DeadLetter {
+  readonly id: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly aggregateId: string;
+  readonly payload: unknown;
+  readonly error: string;
+  readonly cause: {
+    readonly name?: string | undefined;
+    readonly code?: string | undefined;
+    readonly stack?: string | undefined;
+    readonly fingerprint: string;
+  } | null;
+  readonly attempts: number;
+  readonly createdAt: string;
+  readonly status: 'pending' | 'replayed' | 'discarded';
+  readonly replayedAt: string | null;
+  readonly replayedBy: string | null;
+  readonly notes: string;
+  readonly handler: string;
+  readonly tenant: string;
+  readonly correlationId: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: string;
+  readonly parked: boolean;
+  readonly history: readonly ({ readonly at: string; readonly error: string; })[];
+  readonly replayRequestedAt: string | null;
+  readonly discardedAt: string | null;
+  readonly discardedBy: string | null;
+  readonly discardReason: string | null;
+}
+
 export interface Task {
   readonly id: string;
   readonly type: string;
@@ -367,6 +400,21 @@ export interface Api {
       })[];
       readonly until: string;
     };
+  };
+  'GET /admin/dlq': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly subscription?: string | undefined;
+      readonly type?: string | undefined;
+      readonly tenant?: string | undefined;
+      readonly stream?: string | undefined;
+      readonly since?: string | undefined;
+      readonly status?: 'pending' | 'replayed' | 'discarded' | 'all' | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    };
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (DeadLetter)[]; readonly cursor?: string | undefined; };
   };
   'POST /admin/dlq/discard': {
     readonly params: Readonly<Record<string, unknown>>;
@@ -944,6 +992,46 @@ export interface Api {
         readonly finishedAt: string | null;
         readonly waitedMs: number;
         readonly durationMs: number | null;
+      } | {
+        readonly id: string;
+        readonly parent: string | null;
+        readonly depth: number;
+        readonly offsetMs: number | null;
+        readonly kind: 'task';
+        readonly task: string;
+        readonly type: string;
+        readonly state: string;
+        readonly attempt: number;
+        readonly causationId: string | null;
+        readonly enqueuedAt: string;
+        readonly startedAt: string | null;
+        readonly endedAt: string | null;
+        readonly dueAt: string | null;
+        readonly waitsFor: string | null;
+        readonly durationMs: number | null;
+        readonly error: string | null;
+      } | {
+        readonly id: string;
+        readonly parent: string | null;
+        readonly depth: number;
+        readonly offsetMs: number | null;
+        readonly kind: 'message';
+        readonly message: string;
+        readonly topic: string;
+        readonly causationId: string | null;
+        readonly storedAt: string;
+      } | {
+        readonly id: string;
+        readonly parent: string | null;
+        readonly depth: number;
+        readonly offsetMs: number | null;
+        readonly kind: 'saga';
+        readonly saga: string;
+        readonly key: string;
+        readonly stream: string;
+        readonly status: string;
+        readonly reason: string | null;
+        readonly timers: readonly ({ readonly timer: string; readonly dueAt: string; })[];
       })[];
     };
   };
@@ -961,6 +1049,33 @@ export interface Api {
     };
     readonly body: undefined;
     readonly response: { readonly items: readonly (RecordedEvent)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /api/v1/events/search': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly types?: readonly (string)[] | undefined;
+      readonly typePrefix?: string | undefined;
+      readonly category?: string | undefined;
+      readonly tenant?: string | undefined;
+      readonly stream?: string | undefined;
+      readonly from?: string | undefined;
+      readonly until?: string | undefined;
+      readonly correlationId?: string | undefined;
+      readonly payload?: readonly (string)[] | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    };
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly (RecordedEvent)[];
+      readonly cursor?: string | undefined;
+      readonly searched: {
+        readonly events: number;
+        readonly back?: string | undefined;
+        readonly by: 'events' | 'stream' | 'trace-index';
+        readonly complete: boolean;
+      };
+    };
   };
   'GET /api/v1/jobs': {
     readonly params: Readonly<Record<string, unknown>>;

@@ -11,6 +11,7 @@ import { createContext, use } from 'react';
 import { consoleUrl } from './lib/api.ts';
 import { Shell } from './shell.tsx';
 import { jobStates } from './lib/list.ts';
+import { kindNames } from './lib/trace-rows.ts';
 import { Empty } from './ui/states.tsx';
 
 export const SignedOutContext = createContext<() => void>(() => undefined);
@@ -27,10 +28,21 @@ const root = createRootRoute({
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
+export const timeSpans = { '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 };
+
 export interface EventSearch {
   readonly type?: string | undefined;
   readonly category?: string | undefined;
   readonly tenant?: string | undefined;
+  readonly stream?: string | undefined;
+  readonly flow?: string | undefined;
+  /** `path=value`. */
+  readonly payload?: string | undefined;
+  /** How far back, instead of exact times. */
+  readonly since?: keyof typeof timeSpans | undefined;
+  /** ISO 8601. */
+  readonly from?: string | undefined;
+  readonly until?: string | undefined;
   /** The position of the open event. */
   readonly sel?: string | undefined;
   readonly live?: boolean | undefined;
@@ -42,9 +54,17 @@ interface StreamSearch {
 }
 
 export interface TraceSearch {
-  readonly view?: 'list' | undefined;
+  readonly view?: 'explain' | 'list' | undefined;
   readonly node?: string | undefined;
   readonly only?: 'failures' | undefined;
+  readonly kind?: keyof typeof kindNames | undefined;
+  readonly text?: string | undefined;
+  /** Nothing is folded. */
+  readonly all?: boolean | undefined;
+}
+
+export interface TracesSearch {
+  readonly show?: 'failed' | 'slow' | undefined;
 }
 
 export interface FailureSearch extends BulkSearch {
@@ -108,6 +128,12 @@ const events = createRoute({
     type: text(search['type']),
     category: text(search['category']),
     tenant: text(search['tenant']),
+    stream: text(search['stream']),
+    flow: text(search['flow']),
+    payload: text(search['payload']),
+    since: oneOf(['15m', '1h', '24h', '7d'], search['since']),
+    from: text(search['from']),
+    until: text(search['until']),
     sel: text(search['sel']),
     live: search['live'] === true ? true : undefined,
   }),
@@ -126,6 +152,9 @@ const stream = createRoute({
 const traces = createRoute({
   getParentRoute: () => root,
   path: '/traces',
+  validateSearch: (search: Search): TracesSearch => ({
+    show: oneOf(['failed', 'slow'], search['show']),
+  }),
   component: lazyRouteComponent(() => import('./views/traces.tsx'), 'TracesView'),
 });
 
@@ -133,9 +162,12 @@ const trace = createRoute({
   getParentRoute: () => root,
   path: '/traces/$id',
   validateSearch: (search: Search): TraceSearch => ({
-    view: search['view'] === 'list' ? 'list' : undefined,
+    view: oneOf(['explain', 'list'], search['view']),
     node: text(search['node']),
     only: search['only'] === 'failures' ? 'failures' : undefined,
+    kind: oneOf(Object.keys(kindNames) as (keyof typeof kindNames)[], search['kind']),
+    text: text(search['text']),
+    all: search['all'] === true ? true : undefined,
   }),
   component: lazyRouteComponent(() => import('./views/trace.tsx'), 'TraceView'),
 });

@@ -56,6 +56,7 @@ import {
 import { createModuleQueues, type QueueDepth } from './modules/module-queues.ts';
 import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
+import { tracedWorkOf } from './traced-work.ts';
 import { createTraceIndexer, noTraces, tracesOver } from './platform-traces.ts';
 import { bulkTask, bulkType, type BulkOrder } from './failures/bulk-action.ts';
 import type { FailurePlatform } from './failures/failure-sources.ts';
@@ -349,7 +350,11 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     ownerOf,
     delivery,
     traces: traceRoles
-      ? tracesOver(traceRoles, { clock, runnerHere: () => traceIndexer?.runner() })
+      ? tracesOver(traceRoles, {
+          clock,
+          runnerHere: () => traceIndexer?.runner(),
+          workOf: tracedWorkOf({ clock, engines, tasks: tasks.open, sagas: modules.sagas }),
+        })
       : noTraces,
     subscriptions: subscriptionAdmin(engines, { clock }),
     failingShards: () => failing.list(),

@@ -10,7 +10,7 @@ import {
   type SubscriptionOptions,
 } from '../subscriptions/subscription-runner.ts';
 import type { SubscriptionRoles } from '../subscriptions/subscription-storage.ts';
-import { createTraces, type Traces } from '../traces/create-traces.ts';
+import { createTraces, type Traces, type TraceSources } from '../traces/create-traces.ts';
 import { traceSubscription } from '../traces/keep-trace-index.ts';
 import type { TraceIndex } from '../traces/trace-index.ts';
 
@@ -29,7 +29,12 @@ export function tracesOver(
   {
     clock,
     runnerHere,
-  }: { readonly clock: Clock; readonly runnerHere?: () => Indexing | undefined },
+    workOf,
+  }: {
+    readonly clock: Clock;
+    readonly runnerHere?: () => Indexing | undefined;
+    readonly workOf?: TraceSources['workOf'];
+  },
 ): Traces {
   // Never started: it only reads the checkpoint.
   const { store, subscriptions: storage, traces: index, outbox } = roles;
@@ -39,6 +44,7 @@ export function tracesOver(
     storage,
     index,
     clock,
+    workOf,
     messagesOf: async (sources, limit) => (await outbox?.bySource(sources, limit)) ?? [],
     whenIndexed: (signal) => (runnerHere?.() ?? elsewhere).whenCaughtUp(signal),
   });
@@ -47,17 +53,15 @@ export function tracesOver(
 type Indexing = Pick<SubscriptionRunner, 'whenCaughtUp'>;
 
 /** The traces of a platform without an index. */
-export const noTraces: Traces = {
-  async get() {
-    throw new MillraceError(
-      'NOT_SUPPORTED',
-      'traces are off: `traces: false`, or no configured engine has a trace index',
-      {
-        details: { field: 'traces' },
-      },
-    );
-  },
-};
+export const noTraces: Traces = { get: refuse, entries: refuse };
+
+async function refuse(): Promise<never> {
+  throw new MillraceError(
+    'NOT_SUPPORTED',
+    'traces are off: `traces: false`, or no configured engine has a trace index',
+    { details: { field: 'traces' } },
+  );
+}
 
 export interface TraceIndexer {
   start(): Promise<AsyncDisposable>;

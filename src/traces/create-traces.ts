@@ -7,7 +7,7 @@ import type { EventReader, EventStore } from '../store/event-store.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { isIndexable } from './keep-trace-index.ts';
 import { readHandlers } from './read-handlers.ts';
-import type { TracedEvent, TracedLetter, TracedMessage } from './trace-node.ts';
+import type { TracedEvent, TracedLetter, TracedMessage, TracedWork } from './trace-node.ts';
 import type { TraceEntry, TraceIndex } from './trace-index.ts';
 import { buildTraceTree, traceLimits as limits, type TraceTree } from './trace-tree.ts';
 
@@ -30,6 +30,11 @@ export interface TraceOptions {
 export interface Traces {
   /** An unknown correlation id returns a trace without nodes. */
   get(correlationId: string, options?: TraceOptions): Promise<Trace>;
+  /** The indexed events of a flow by position, without reading them. */
+  entries(
+    correlationId: string,
+    options: TraceOptions & { readonly limit: number },
+  ): Promise<{ readonly entries: readonly TraceEntry[]; readonly complete: boolean }>;
 }
 
 export interface TraceSources {
@@ -43,7 +48,17 @@ export interface TraceSources {
   ) => Promise<readonly TracedMessage[]>;
   /** Resolves when the index has caught up with the store; rejects when aborted. */
   readonly whenIndexed: (signal: AbortSignal) => Promise<void>;
+  /** Jobs, messages of topics and sagas of the flow. */
+  readonly workOf?: ((flow: TracedFlow) => Promise<TracedWork>) | undefined;
   readonly clock?: Clock | undefined;
+}
+
+export interface TracedFlow {
+  readonly correlationId: string;
+  readonly tenant: string | undefined;
+  /** By position. */
+  readonly events: readonly TracedEvent[];
+  readonly signal: AbortSignal | undefined;
 }
 
 const waitMsDefault = 2_000;
@@ -97,19 +112,37 @@ export function createTraces(sources: TraceSources): Traces {
       ),
     );
 
+  const find: Traces['entries'] = async (
+    correlationId,
+    { tenant, limit, waitMs = waitMsDefault, signal },
+  ) => {
+    const complete = await waitForIndex(sources.whenIndexed, { clock, waitMs, signal });
+    const query = { tenant, limit };
+    return {
+      entries: isIndexable(correlationId) ? await index.find(correlationId, query) : [],
+      complete,
+    };
+  };
+
   return {
-    async get(correlationId, { tenant, waitMs = waitMsDefault, signal } = {}) {
-      const complete = await waitForIndex(sources.whenIndexed, { clock, waitMs, signal });
-      const query = { tenant, limit: limits.eventsMax + 1 };
-      const found = isIndexable(correlationId) ? await index.find(correlationId, query) : [];
+    entries: find,
+    async get(correlationId, options = {}) {
+      const { tenant, signal } = options;
+      const { entries: found, complete } = await find(correlationId, {
+        ...options,
+        limit: limits.eventsMax + 1,
+      });
       const entries = found.slice(0, limits.eventsMax);
       const isOwn = (event: TracedEvent): boolean =>
         event.correlationId === correlationId && (tenant === undefined || event.tenant === tenant);
-      const events = (await readEvents(store, entries, signal)).filter(isOwn);
-      const [handlers, letters, messages] = await Promise.all([
+      const events = (await readEvents(store, entries, signal))
+        .filter(isOwn)
+        .toSorted((a, b) => (a.position < b.position ? -1 : 1));
+      const [handlers, letters, messages, work] = await Promise.all([
         readHandlers(storage, events),
         lettersOf(events),
         allMessagesOf(events),
+        sources.workOf?.({ correlationId, tenant, events, signal }),
       ]);
       const tree = buildTraceTree({
         events,
@@ -119,6 +152,7 @@ export function createTraces(sources: TraceSources): Traces {
         messages: messages.found.filter(
           ({ tenantId }) => tenant === undefined || tenantId === tenant,
         ),
+        work,
       });
       return {
         correlationId,
@@ -126,7 +160,11 @@ export function createTraces(sources: TraceSources): Traces {
         missing: entries.length - events.length,
         ...tree,
         truncated:
-          tree.truncated || found.length > entries.length || letters.isCut || messages.isCut,
+          tree.truncated ||
+          found.length > entries.length ||
+          letters.isCut ||
+          messages.isCut ||
+          work?.isCut === true,
       };
     },
   };

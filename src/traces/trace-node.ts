@@ -52,11 +52,61 @@ export interface TracedMessage {
   readonly jobs?: readonly TracedJob[] | undefined;
 }
 
+/** A job of a task type. */
+export interface TracedTask {
+  readonly id: string;
+  readonly type: string;
+  readonly tenant: string | undefined;
+  readonly state: string;
+  /** The running or next attempt; the first is 1. */
+  readonly attempt: number;
+  readonly parentId: string | undefined;
+  readonly causationId: string | undefined;
+  readonly enqueuedAt: Date;
+  readonly claimedAt: Date | undefined;
+  readonly endedAt: Date | undefined;
+  /** When it is due, or when its wait ends. */
+  readonly dueAt: Date | undefined;
+  /** `sleep`, `retry`, `children`, or `event` with its name. */
+  readonly waitsFor: string | undefined;
+  readonly error: string | undefined;
+}
+
+/** A message that was published to a topic. */
+export interface TracedPublication {
+  readonly id: string;
+  readonly topic: string;
+  readonly tenant: string | undefined;
+  readonly causationId: string | undefined;
+  readonly storedAt: Date;
+}
+
+/** The current state of a saga that has events in the flow and is not completed, or has timers. */
+export interface TracedSaga {
+  readonly stream: string;
+  readonly saga: string;
+  readonly key: string;
+  readonly status: string;
+  /** Why it is parked or compensated. */
+  readonly reason: string | undefined;
+  readonly timers: readonly { readonly timer: string; readonly dueAt: string }[];
+}
+
+/** What a flow has started outside of the event store. */
+export interface TracedWork {
+  readonly tasks: readonly TracedTask[];
+  readonly publications: readonly TracedPublication[];
+  readonly sagas: readonly TracedSaga[];
+  /** Not everything was searched. */
+  readonly isCut: boolean;
+}
+
 export interface TraceFacts {
   readonly events: readonly TracedEvent[];
   readonly handlers: readonly HandlerFact[];
   readonly letters: readonly TracedLetter[];
   readonly messages: readonly TracedMessage[];
+  readonly work?: TracedWork | undefined;
 }
 
 interface NodeBase {
@@ -142,7 +192,55 @@ export interface JobNode extends NodeBase {
   readonly durationMs: number | null;
 }
 
-export type TraceNode = CommandNode | DeliveryNode | EventNode | HandlerNode | JobNode;
+/** A job of a task type, below the event or the job that enqueued it. */
+export interface TaskNode extends NodeBase {
+  readonly kind: 'task';
+  readonly task: string;
+  readonly type: string;
+  readonly state: string;
+  readonly attempt: number;
+  /** Set if the cause is not part of the flow. */
+  readonly causationId: string | null;
+  readonly enqueuedAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** When it is due, or when its wait ends. */
+  readonly dueAt: string | null;
+  readonly waitsFor: string | null;
+  /** From the last start to the end. */
+  readonly durationMs: number | null;
+  readonly error: string | null;
+}
+
+/** A message of a topic, below the event that caused it. */
+export interface MessageNode extends NodeBase {
+  readonly kind: 'message';
+  readonly message: string;
+  readonly topic: string;
+  readonly causationId: string | null;
+  readonly storedAt: string;
+}
+
+/** A saga with its timers, below its first event of the flow. */
+export interface SagaNode extends NodeBase {
+  readonly kind: 'saga';
+  readonly saga: string;
+  readonly key: string;
+  readonly stream: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly timers: TracedSaga['timers'];
+}
+
+export type TraceNode =
+  | CommandNode
+  | DeliveryNode
+  | EventNode
+  | HandlerNode
+  | JobNode
+  | MessageNode
+  | SagaNode
+  | TaskNode;
 
 /** A node without its position in the tree. */
 export type Draft<Node extends TraceNode = TraceNode> = Node extends TraceNode
@@ -220,6 +318,50 @@ export function jobNode({ id, queue, attempt, outcome, ...times }: TracedJob): D
     durationMs: finishedAt === undefined ? null : finishedAt.getTime() - startedAt.getTime(),
     atMs: enqueuedAt.getTime(),
   };
+}
+
+export function taskNode(task: TracedTask, causationId: string | undefined): Draft {
+  const { id, type, state, attempt, enqueuedAt, claimedAt, endedAt, dueAt } = task;
+  const isRun = claimedAt !== undefined && endedAt !== undefined;
+  return {
+    kind: 'task',
+    id: taskNodeId(task),
+    task: id,
+    type,
+    state,
+    attempt,
+    causationId: causationId ?? null,
+    enqueuedAt: enqueuedAt.toISOString(),
+    startedAt: claimedAt?.toISOString() ?? null,
+    endedAt: endedAt?.toISOString() ?? null,
+    dueAt: dueAt?.toISOString() ?? null,
+    waitsFor: task.waitsFor ?? null,
+    durationMs: isRun ? endedAt.getTime() - claimedAt.getTime() : null,
+    error: task.error ?? null,
+    atMs: enqueuedAt.getTime(),
+  };
+}
+
+export function messageNode(published: TracedPublication, causationId: string | undefined): Draft {
+  const { id, topic, storedAt } = published;
+  return {
+    kind: 'message',
+    id: `message ${topic} ${id}`,
+    message: id,
+    topic,
+    causationId: causationId ?? null,
+    storedAt: storedAt.toISOString(),
+    atMs: storedAt.getTime(),
+  };
+}
+
+export function sagaNode({ saga, stream, key, status, reason, timers }: TracedSaga): Draft {
+  const state = { status, reason: reason ?? null, timers };
+  return { kind: 'saga', id: `saga ${stream}`, saga, key, stream, ...state, atMs: null };
+}
+
+export function taskNodeId({ id }: Pick<TracedTask, 'id'>): string {
+  return `task ${id}`;
 }
 
 export function aliveHandler(id: string, fact: HandlerFact): Draft<HandlerNode> {

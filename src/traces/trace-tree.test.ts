@@ -5,7 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toPosition } from '../store/position.ts';
-import type { TracedEvent, TracedJob, TracedMessage, TraceFacts } from './trace-node.ts';
+import type {
+  TracedEvent,
+  TracedJob,
+  TracedMessage,
+  TracedTask,
+  TraceFacts,
+} from './trace-node.ts';
 import { buildTraceTree, type TraceTree } from './trace-tree.ts';
 
 const startMs = Date.UTC(2025, 8, 30, 10);
@@ -52,7 +58,7 @@ function message(source: TracedEvent, more: Partial<TracedMessage> = {}): Traced
   };
 }
 
-function job(attempt: number, more: Partial<TracedJob> = {}): TracedJob {
+function attemptJob(attempt: number, more: Partial<TracedJob> = {}): TracedJob {
   return {
     id: `outbox~m1~${attempt}`,
     queue: 'outbox-webhook~partner',
@@ -62,6 +68,24 @@ function job(attempt: number, more: Partial<TracedJob> = {}): TracedJob {
     finishedAt: undefined,
     outcome: 'running',
     ...more,
+  };
+}
+
+function taskOf(id: string, causationId: string): TracedTask {
+  return {
+    id,
+    type: 'email-send',
+    tenant: 'core',
+    state: 'queued',
+    attempt: 1,
+    parentId: undefined,
+    causationId,
+    enqueuedAt: new Date(startMs + 30),
+    claimedAt: new Date(startMs + 40),
+    endedAt: new Date(startMs + 90),
+    dueAt: undefined,
+    waitsFor: undefined,
+    error: undefined,
   };
 }
 
@@ -79,7 +103,13 @@ function drawn({ nodes }: TraceTree): string[] {
             ? `${node.subscription} ${node.state}`
             : node.kind === 'job'
               ? `${node.queue} #${node.attempt} ${node.outcome}`
-              : `${node.destination} ${node.status}`;
+              : node.kind === 'delivery'
+                ? `${node.destination} ${node.status}`
+                : node.kind === 'task'
+                  ? `${node.type} ${node.state}`
+                  : node.kind === 'message'
+                    ? node.topic
+                    : `${node.saga} ${node.status}`;
     return `${'  '.repeat(node.depth)}${node.kind} ${name}`;
   });
 }
@@ -120,8 +150,8 @@ test('a flow from a command through a reactor to a delivery, with its handlers',
     messages: [
       message(billed, {
         jobs: [
-          job(1, { outcome: 'failed', finishedAt: new Date(startMs + 220) }),
-          job(2, { outcome: 'lost' }),
+          attemptJob(1, { outcome: 'failed', finishedAt: new Date(startMs + 220) }),
+          attemptJob(2, { outcome: 'lost' }),
         ],
       }),
     ],
@@ -231,6 +261,75 @@ test('invalid times and an empty flow do not fail', () => {
   });
   const [node] = buildTraceTree({ ...none, events: [event(1, { recordedAt: 'soon' })] }).nodes;
   assert.equal(node?.offsetMs, null);
+});
+
+test('jobs and messages of topics stand below their causes, and a saga below its first event', () => {
+  const placed = event(1);
+  const reported = event(2, { causationId: 'job-1' });
+  const started = event(3, { stream: 'shop.check.v1-core-o1' });
+  const again = event(4, { stream: 'shop.check.v1-core-o1' });
+  const task = { ...taskOf('job-1', 'e1'), error: 'no such mailbox', state: 'failed' };
+  const tree = buildTraceTree({
+    ...none,
+    events: [placed, reported, started, again],
+    work: {
+      tasks: [
+        task,
+        { ...taskOf('job-2', 'unknown'), parentId: 'job-1' },
+        taskOf('job-3', 'outside'),
+      ],
+      publications: [
+        {
+          id: 'p1',
+          topic: 'orders',
+          tenant: 'core',
+          causationId: 'e1',
+          storedAt: new Date(startMs + 900),
+        },
+      ],
+      sagas: [
+        {
+          stream: started.stream,
+          saga: 'check',
+          key: 'o1',
+          status: 'running',
+          reason: undefined,
+          timers: [{ timer: 'late', dueAt: '2026-01-01T00:00:00.000Z' }],
+        },
+      ],
+      isCut: false,
+    },
+  });
+  assert.deepEqual(drawn(tree), [
+    'event e1',
+    '  task email-send failed',
+    '    event e2',
+    '    task email-send queued',
+    '  message orders',
+    'event e3',
+    '  saga check running',
+    'event e4',
+    'task email-send queued',
+  ]);
+  const [, first] = tree.nodes;
+  assert.deepEqual(first?.kind === 'task' && [first.error, first.offsetMs, first.durationMs], [
+    'no such mailbox',
+    first?.offsetMs,
+    50,
+  ]);
+  assert.deepEqual(
+    tree.nodes.flatMap((node) => (node.kind === 'task' ? [node.causationId] : [])),
+    [null, null, 'outside'],
+  );
+});
+
+test('jobs and events that name each other as causes appear once', () => {
+  const { nodes } = buildTraceTree({
+    ...none,
+    events: [event(1, { causationId: 'job-1' })],
+    work: { tasks: [taskOf('job-1', 'e1')], publications: [], sagas: [], isCut: false },
+  });
+  assert.equal(nodes.length, 2);
 });
 
 test('a flow with too many nodes is truncated and reports it', () => {

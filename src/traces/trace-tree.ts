@@ -10,6 +10,10 @@ import {
   eventNode,
   eventNodeId,
   jobNode,
+  messageNode,
+  sagaNode,
+  taskNode,
+  taskNodeId,
   timeOf,
   type Draft,
   type HandlerNode,
@@ -59,6 +63,15 @@ export function buildTraceTree(
     const cause = causationId === undefined ? undefined : byEventId.get(causationId);
     return cause?.position === position ? undefined : cause;
   };
+  const { tasks = [], publications = [], sagas = [] } = facts.work ?? {};
+  const taskIds = new Set(tasks.map(({ id }) => id));
+  /** The node of an event or a job of the flow. */
+  const nodeOf = (causationId: string | undefined): string | undefined => {
+    if (causationId === undefined) return undefined;
+    const cause = byEventId.get(causationId);
+    if (cause !== undefined) return eventNodeId(cause);
+    return taskIds.has(causationId) ? taskNodeId({ id: causationId }) : undefined;
+  };
   const groups = Map.groupBy(events, groupKey);
   const handlers = handlersOf(facts, events);
 
@@ -74,20 +87,35 @@ export function buildTraceTree(
   for (const [first, ...rest] of groups.values()) {
     if (first === undefined) continue;
     const cause = causeOf(first);
-    const above = cause === undefined ? undefined : eventNodeId(cause);
+    const isOwnCause = byEventId.get(first.causationId ?? '')?.position === first.position;
+    const above =
+      cause !== undefined ? eventNodeId(cause) : isOwnCause ? undefined : nodeOf(first.causationId);
     const command = commandOf(first);
     if (command === undefined) {
-      add(eventNode(first, cause === undefined ? first.causationId : undefined), above);
+      add(eventNode(first, above === undefined ? first.causationId : undefined), above);
       continue;
     }
     const last = rest.at(-1) ?? first;
-    const draft = commandNode(first, last, { command, isCaused: cause !== undefined });
+    const draft = commandNode(first, last, { command, isCaused: above !== undefined });
     const sender = (above === undefined ? undefined : handlers.get(above))?.filter((handler) =>
       isSender(handler.subscription, first.idempotencyKey),
     );
     // All versions of a handler use the same keys, so with several versions the sender is unknown.
     add(draft, sender?.length === 1 ? sender[0]?.id : above);
     for (const event of [first, ...rest]) add(eventNode(event, undefined), draft.id);
+  }
+
+  for (const task of tasks) {
+    const cause = [task.parentId, task.causationId].find((id) => id !== task.id && nodeOf(id));
+    add(taskNode(task, cause === undefined ? task.causationId : undefined), nodeOf(cause));
+  }
+  for (const published of publications) {
+    const above = nodeOf(published.causationId);
+    add(messageNode(published, above === undefined ? published.causationId : undefined), above);
+  }
+  for (const saga of sagas) {
+    const first = events.find(({ stream }) => stream === saga.stream);
+    add(sagaNode(saga), first === undefined ? undefined : eventNodeId(first));
   }
 
   const times = timesOf(facts);
@@ -132,9 +160,9 @@ function inOrder({ drafts, below, startMs }: Forest, max: number): readonly Trac
     }
   };
   for (const { id } of below.get(undefined) ?? []) walk(id);
-  // Events that name each other as causes have no root: the first of them becomes one.
+  // Events or jobs that name each other as causes have no root: the first of them becomes one.
   for (const { id, kind } of drafts.values()) {
-    if (!seen.has(id) && (kind === 'command' || kind === 'event')) walk(id);
+    if (!seen.has(id) && (kind === 'command' || kind === 'event' || kind === 'task')) walk(id);
   }
   return nodes;
 }
@@ -185,7 +213,7 @@ function isSender(subscription: string, idempotencyKey: string | undefined): boo
   return sentBy === service && operation === name;
 }
 
-function timesOf({ events, letters, messages }: TraceFacts): {
+function timesOf({ events, letters, messages, work }: TraceFacts): {
   readonly startMs: number | null;
   readonly endMs: number | null;
 } {
@@ -193,6 +221,10 @@ function timesOf({ events, letters, messages }: TraceFacts): {
     ...events.flatMap(({ occurredAt, recordedAt }) => [timeOf(occurredAt), timeOf(recordedAt)]),
     ...letters.map(({ createdAt }) => timeOf(createdAt)),
     ...messages.flatMap(({ createdAt, updatedAt }) => [createdAt.getTime(), updatedAt.getTime()]),
+    ...(work?.tasks ?? []).flatMap(({ enqueuedAt, claimedAt, endedAt }) =>
+      [enqueuedAt, claimedAt, endedAt].map((at) => at?.getTime() ?? null),
+    ),
+    ...(work?.publications ?? []).map(({ storedAt }) => storedAt.getTime()),
   ].filter((each) => each !== null);
   const edge = (better: (a: number, b: number) => number): number | null =>
     known.length === 0 ? null : known.reduce((a, b) => better(a, b));

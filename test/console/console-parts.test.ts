@@ -7,7 +7,6 @@ import { ratesBetween } from '../../console/src/lib/rates.ts';
 import { attentionOf } from '../../console/src/lib/attention.ts';
 import { durationText, rateText } from '../../console/src/lib/format.ts';
 import { traceAxis } from '../../console/src/lib/trace-axis.ts';
-import { traceRows, withFailuresOnly, type Trace } from '../../console/src/lib/trace-rows.ts';
 import { consoleApiTypes } from '../../tools/console-api.ts';
 
 test('the types of the API are those of the OpenAPI document (npm run generate)', async () => {
@@ -60,48 +59,6 @@ describe('the time axis of a trace', () => {
   });
 
   test('needs no times', () => assert.equal(traceAxis([]).at(0), 0));
-});
-
-test('only failures: the failed node and its causes', () => {
-  const base = { offsetMs: 0, depth: 0 };
-  const handler = { ...base, kind: 'handler', failures: null, deadLetter: null, at: null } as const;
-  const nodes: Trace['nodes'] = [
-    {
-      ...base,
-      kind: 'event',
-      id: 'e',
-      parent: null,
-      type: 'a.b.v1',
-      eventId: 'e',
-      causationId: null,
-      tenant: 'core',
-      stream: 's',
-      revision: 0,
-      position: '1',
-      occurredAt: '',
-      recordedAt: '',
-    },
-    { ...handler, id: 'ok', parent: 'e', subscription: 'one', state: 'passed', error: null },
-    { ...handler, id: 'bad', parent: 'e', subscription: 'two', state: 'dead', error: 'broken' },
-  ];
-  const trace = {
-    correlationId: 'c',
-    complete: true,
-    truncated: false,
-    missing: 0,
-    startedAt: null,
-    endedAt: null,
-    durationMs: 0,
-    nodes,
-  };
-  const rows = withFailuresOnly(traceRows(trace));
-  assert.deepEqual(
-    rows.map(({ node, state }) => [node.id, state]),
-    [
-      ['e', 'done'],
-      ['bad', 'failed'],
-    ],
-  );
 });
 
 test('what fails for good comes before what is late, paused or not shared', () => {

@@ -367,5 +367,6 @@ function nameOf(node: TraceNode): string {
   if (node.kind === 'command') return node.command;
   if (node.kind === 'event') return node.type;
   if (node.kind === 'job') return node.job;
-  return node.kind === 'delivery' ? node.destination : node.subscription;
+  if (node.kind === 'handler') return node.subscription;
+  return node.kind === 'delivery' ? node.destination : node.id;
 }

@@ -179,7 +179,9 @@ function checkFlow({ nodes, missing, truncated, durationMs }: Trace, hasJobs: bo
               ? `${node.subscription} ${node.state}`
               : node.kind === 'job'
                 ? `#${node.attempt} ${node.outcome}, ${node.durationMs === null ? 'open' : 'finished'}`
-                : `${node.destination} ${node.sentAt === null ? 'not sent' : 'sent'}`;
+                : node.kind !== 'delivery'
+                  ? node.id
+                  : `${node.destination} ${node.sentAt === null ? 'not sent' : 'sent'}`;
       return `${'  '.repeat(node.depth)}${name}`;
     }),
     [

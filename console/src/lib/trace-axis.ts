@@ -32,8 +32,11 @@ export function traceAxis(intervals: readonly Interval[]): TraceAxis {
   const foldFrom = Math.max(gapMsMin, 3 * busyMs);
   const folded = idle.filter(({ fromMs, toMs }) => toMs - fromMs > foldFrom);
   const foldedMs = folded.reduce((sum, { fromMs, toMs }) => sum + (toMs - fromMs), 0);
-  const shownMs = Math.max(1, last - first - foldedMs);
-  const perMs = Math.max(20, 100 - folded.length * gapWidth) / shownMs;
+  const workMs = last - first - foldedMs;
+  const shownMs = Math.max(1, workMs);
+  // Without any work the gaps have the whole width.
+  const isIdle = workMs < 1 && folded.length > 0;
+  const perMs = isIdle ? 0 : Math.max(20, 100 - folded.length * gapWidth) / shownMs;
   const widthOfGap = (100 - perMs * shownMs) / Math.max(1, folded.length);
 
   const at = (ms: number): number => {

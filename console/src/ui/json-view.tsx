@@ -13,7 +13,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
   return (
     <div className="relative rounded-md border border-line bg-sunken">
       <div className="absolute top-1.5 right-1.5">
-        <CopyButton text={JSON.stringify(value, null, 2)} label={`Copy ${label}`} />
+        <CopyButton text={() => JSON.stringify(value, null, 2)} label={`Copy ${label}`} />
       </div>
       <div
         className="mono overflow-x-auto py-2 pr-9 pl-2 text-xs leading-5"
@@ -122,20 +122,33 @@ function Name({ name }: { readonly name: string | undefined }) {
   if (name === undefined) return null;
   return (
     <>
-      <span className="text-accent">{JSON.stringify(name)}</span>
+      <bdi className="text-accent">{shortened(JSON.stringify(name))}</bdi>
       <span className="text-soft">: </span>
     </>
   );
 }
 
+/** Never cuts a character in two. */
+function shortened(text: string, length = textMax): string {
+  return text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
 function Scalar({ value }: { readonly value: unknown }) {
+  const [shown, setShown] = useState(textMax);
   const text = JSON.stringify(value) ?? 'undefined';
-  const shown =
-    text.length > textMax ? `${text.slice(0, textMax)}… ${text.length} characters` : text;
   const tone = typeof value === 'string' ? 'text-good' : value === null ? 'text-soft' : 'text-warn';
   return (
-    <span className={tone} dir="auto">
-      {shown}
-    </span>
+    <>
+      <bdi className={tone}>{shortened(text, shown)}</bdi>
+      {text.length > shown ? (
+        <button
+          type="button"
+          onClick={() => setShown(shown * 10)}
+          className="ml-2 text-accent hover:underline"
+        >
+          show more of {text.length} characters
+        </button>
+      ) : null}
+    </>
   );
 }

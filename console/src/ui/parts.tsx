@@ -159,7 +159,14 @@ export function Ago({ at }: { readonly at: string }) {
   );
 }
 
-export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+export function CopyButton({
+  text,
+  label,
+}: {
+  /** A function for a text that takes work to write. */
+  readonly text: string | (() => string);
+  readonly label: string;
+}) {
   const [isDone, setDone] = useState(false);
   useEffect(() => {
     if (!isDone) return undefined;
@@ -173,7 +180,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
       aria-label={isDone ? 'Copied' : label}
       title={label}
       onClick={() => {
-        void copyText(text).then(setDone);
+        void copyText(typeof text === 'string' ? text : text()).then(setDone);
       }}
       className="inline-flex size-6 shrink-0 items-center justify-center rounded text-soft hover:bg-hover hover:text-text"
     >
@@ -183,7 +190,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
 }
 
 /** Over plain HTTP browsers have no clipboard API. */
-async function copyText(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard !== undefined) {
     await navigator.clipboard.writeText(text);
     return true;
@@ -216,13 +223,22 @@ export function StreamLink({
 
 export function TraceLink({
   id,
+  node,
   children,
 }: {
   readonly id: string;
+  /** The node that is explained. */
+  readonly node?: string;
   readonly children?: ReactNode;
 }) {
+  const search = node === undefined ? {} : ({ view: 'explain', node } as const);
   return (
-    <Link to="/traces/$id" params={{ id }} className={cx('mono break-all', linkStyle)}>
+    <Link
+      to="/traces/$id"
+      params={{ id }}
+      search={search}
+      className={cx('mono break-all', linkStyle)}
+    >
       {children ?? id}
     </Link>
   );

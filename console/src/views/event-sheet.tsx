@@ -1,9 +1,10 @@
 // One event: where it came from, what it contains, and where to go from it.
 
-import { Link } from '@tanstack/react-router';
-import { ListTree } from 'lucide-react';
 import type { LiveEvent } from '../lib/live.ts';
 import { allows, useSession } from '../lib/session.ts';
+import { eventCommands } from '../lib/shell-commands.ts';
+import { CopyAs } from '../ui/copy-as.tsx';
+import { ExplainLink } from '../ui/explain-link.tsx';
 import { CopyButton, Fact, Facts, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Sheet } from '../ui/sheet.tsx';
@@ -31,16 +32,10 @@ function EventDetail({ event }: { readonly event: LiveEvent }) {
   const { headers = {}, correlationId, causationId, idempotencyKey } = event;
   return (
     <div className="flex flex-col gap-4">
-      {maySeeTraces ? (
-        <Link
-          to="/traces/$id"
-          params={{ id: correlationId }}
-          className="flex h-9 items-center gap-2 rounded-md border border-line px-3 text-xs font-medium hover:bg-hover"
-        >
-          <ListTree size={15} aria-hidden className="text-accent" />
-          What caused this, and what followed
-        </Link>
-      ) : null}
+      <div className="flex flex-wrap items-center gap-2">
+        <ExplainLink id={correlationId} node={`event ${event.position}`} />
+        <CopyAs commands={eventCommands(event)} />
+      </div>
       <Facts>
         <Fact name="Stream">
           <StreamLink stream={event.stream} />

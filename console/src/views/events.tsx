@@ -3,14 +3,16 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { ArrowUp, Radio, X } from 'lucide-react';
-import { useEffect, useMemo, useRef, useState, type FormEvent } from 'react';
-import { call } from '../lib/api.ts';
+import { ArrowUp, Radio } from 'lucide-react';
+import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { call, type ResponseOf } from '../lib/api.ts';
+import { countText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
 import { useFollow, type FollowFilter, type LiveEvent } from '../lib/live.ts';
-import type { EventSearch } from '../router.tsx';
+import { timeSpans, type EventSearch } from '../router.tsx';
 import { Button, cx, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
+import { EventFilters, noFilter } from './event-filters.tsx';
 import { EventSheet } from './event-sheet.tsx';
 
 const pageSize = 100;
@@ -25,21 +27,32 @@ export function EventsView() {
   const navigate = useNavigate({ from: '/events' });
   const client = useQueryClient();
   const filter = useMemo(() => filterOf(search), [search]);
-  const key = JSON.stringify(filter);
+  const conditions = useMemo(() => conditionsOf(search), [search]);
+  const isSearch = conditions !== undefined;
+  const key = JSON.stringify([filter, conditions]);
   const pages = useInfiniteQuery({
     queryKey: ['events', key],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      call('GET /api/v1/events', {
-        query: { ...filter, direction: 'backwards', limit: pageSize, cursor: pageParam },
-        signal,
-      }),
+    queryFn: ({ pageParam, signal }): Promise<EventPage> =>
+      conditions === undefined
+        ? call('GET /api/v1/events', {
+            query: { ...filter, direction: 'backwards', limit: pageSize, cursor: pageParam },
+            signal,
+          })
+        : call('GET /api/v1/events/search', {
+            query: { ...filter, ...timesOf(conditions), limit: pageSize, cursor: pageParam },
+            signal,
+          }),
     getNextPageParam: (page) => page.cursor,
+    retry: false,
   });
+  const searched = searchedBy(pages.data?.pages);
+  // A page that is not full ended at a limit of the search, which an operator continues.
+  const isPageFull = (pages.data?.pages.at(-1)?.items.length ?? 0) >= pageSize;
   const loaded = useMemo(() => pages.data?.pages.flatMap(({ items }) => items) ?? [], [pages.data]);
   const newest = loaded[0]?.position ?? beforeAll;
-  const tail = useTail(filter, pages.isSuccess ? newest : undefined);
-  const isLive = search.live === true;
+  const tail = useTail(filter, pages.isSuccess && !isSearch ? newest : undefined);
+  const isLive = search.live === true && !isSearch;
   const fresh = tail.arrived.filter(({ position }) => position > newest);
   const shown = isLive ? fresh : fresh.filter(({ position }) => position <= tail.shownTo);
   const unseen = fresh.length - shown.length;
@@ -49,7 +62,7 @@ export function EventsView() {
   );
   const setSearch = (change: Partial<EventSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-  const isFiltered = key !== '{}';
+  const isFiltered = isSearch || JSON.stringify(filter) !== '{}';
   const selected = events.findIndex(({ position }) => position === search.sel);
   const select = (at: number): void => {
     const event = events[Math.max(0, Math.min(at, events.length - 1))];
@@ -61,6 +74,7 @@ export function EventsView() {
     void client.resetQueries({ queryKey: ['events', key] });
   };
   const toggleLive = (): void => {
+    if (isSearch) return;
     // What was shown while live was on stays.
     if (isLive) showNew();
     setSearch({ live: isLive ? undefined : true });
@@ -77,6 +91,8 @@ export function EventsView() {
         <Button
           aria-pressed={isLive}
           look={isLive ? 'primary' : 'plain'}
+          disabled={isSearch}
+          title={isSearch ? 'Live needs a filter by type, category and tenant only' : undefined}
           onClick={toggleLive}
           className="ml-auto"
         >
@@ -84,7 +100,7 @@ export function EventsView() {
           Live
         </Button>
       </PageTitle>
-      <Filters search={search} onChange={setSearch} />
+      <EventFilters search={search} onChange={setSearch} error={pages.error} />
       <div className="relative flex min-h-0 flex-1 flex-col overflow-hidden rounded-lg border border-line bg-panel">
         {pages.isFetching ? (
           <div className="absolute inset-x-0 top-0 z-10 h-0.5 overflow-hidden">
@@ -108,9 +124,20 @@ export function EventsView() {
           <Loading rows={12} />
         ) : events.length === 0 ? (
           isFiltered ? (
-            <NoMatch
-              onReset={() => setSearch({ type: undefined, category: undefined, tenant: undefined })}
-            />
+            <NoMatch onReset={() => setSearch(noFilter)}>
+              {searched === undefined ? null : (
+                <SearchedText searched={searched} isOver={!pages.hasNextPage} />
+              )}
+              {pages.hasNextPage ? (
+                <Button
+                  look="primary"
+                  disabled={pages.isFetching}
+                  onClick={() => void pages.fetchNextPage()}
+                >
+                  {pages.isFetching ? 'Searching…' : 'Search further'}
+                </Button>
+              ) : null}
+            </NoMatch>
           ) : (
             <Empty title="No events yet" command="npm run millrace -- dev">
               Every appended event appears here. This command runs Millrace with sample data:
@@ -121,11 +148,29 @@ export function EventsView() {
             events={events}
             selected={selected}
             onSelect={select}
-            hasMore={pages.hasNextPage && !(tail.isOverflowing && isLive)}
+            hasMore={
+              pages.hasNextPage && !(tail.isOverflowing && isLive) && (!isSearch || isPageFull)
+            }
             onMore={() => {
-              if (!pages.isFetchingNextPage) void pages.fetchNextPage();
+              if (!pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
             }}
-          />
+          >
+            {searched === undefined ? null : (
+              <>
+                <SearchedText searched={searched} isOver={!pages.hasNextPage} />
+                {pages.hasNextPage ? (
+                  <button
+                    type="button"
+                    disabled={pages.isFetching}
+                    onClick={() => void pages.fetchNextPage()}
+                    className="font-medium text-accent hover:underline"
+                  >
+                    {pages.isFetching ? 'Searching…' : 'Search further'}
+                  </button>
+                ) : null}
+              </>
+            )}
+          </EventList>
         )}
       </div>
       <EventSheet event={events[selected]} onClose={() => setSearch({ sel: undefined })} />
@@ -172,69 +217,71 @@ function filterOf({ type, category, tenant }: EventSearch): {
   };
 }
 
+interface EventPage {
+  readonly items: readonly LiveEvent[];
+  readonly cursor?: string | undefined;
+  readonly searched?: Searched | undefined;
+}
+
+type Searched = ResponseOf<'GET /api/v1/events/search'>['searched'];
+
+type Conditions = Pick<EventSearch, 'flow' | 'from' | 'payload' | 'since' | 'stream' | 'until'>;
+
+/** Undefined: the list of events has all filters that are set. */
+function conditionsOf(search: EventSearch): Conditions | undefined {
+  const { stream, flow, payload, since, from, until } = search;
+  const given = { stream, flow, payload, since, from, until };
+  return Object.values(given).some((each) => each !== undefined) ? given : undefined;
+}
+
+/** A relative time starts when the page is asked for. */
+function timesOf({ stream, flow, payload, since, from, until }: Conditions) {
+  return {
+    stream,
+    correlationId: flow,
+    payload: payload === undefined ? undefined : [payload],
+    from: since === undefined ? from : new Date(Date.now() - timeSpans[since]).toISOString(),
+    until: since === undefined ? until : undefined,
+  };
+}
+
+/** How far all pages looked together. */
+function searchedBy(pages: readonly EventPage[] | undefined): Searched | undefined {
+  const all = (pages ?? []).flatMap(({ searched }) => searched ?? []);
+  const [first] = all;
+  if (first === undefined) return undefined;
+  const events = all.reduce((sum, each) => sum + each.events, 0);
+  return { ...first, events, back: all.findLast(({ back }) => back !== undefined)?.back };
+}
+
+function SearchedText({
+  searched: { events, back, by, complete },
+  isOver,
+}: {
+  readonly searched: Searched;
+  readonly isOver: boolean;
+}) {
+  return (
+    <p role="status">
+      Searched {events === 1 ? '1 event' : `${countText(events)} events`}
+      {by === 'trace-index' ? ' of the flow, by the index of traces' : ''}
+      {back === undefined ? null : (
+        <>
+          {' '}
+          back to <Time at={back} />
+        </>
+      )}
+      {isOver ? ', that is all.' : '.'}
+      {complete ? null : (
+        <span className="text-warn"> The index is behind: the latest events may be missing.</span>
+      )}
+    </p>
+  );
+}
+
 /** An event that arrives live may be in a page as well. */
 function withoutDuplicates(events: readonly LiveEvent[]): readonly LiveEvent[] {
   return [...new Map(events.map((event) => [event.position, event])).values()];
-}
-
-const fields = [
-  ['type', 'Type', 'payment.completed.v1, or the start of it'],
-  ['category', 'Category', 'payments.payment.v1'],
-  ['tenant', 'Tenant', 'core'],
-] as const;
-
-function Filters({
-  search,
-  onChange,
-}: {
-  readonly search: EventSearch;
-  readonly onChange: (change: Partial<EventSearch>) => void;
-}) {
-  const { type = '', category = '', tenant = '' } = search;
-  const [draft, setDraft] = useState({ type, category, tenant });
-  useEffect(() => setDraft({ type, category, tenant }), [type, category, tenant]);
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    const value = (text: string): string | undefined =>
-      text.trim() === '' ? undefined : text.trim();
-    onChange({
-      type: value(draft.type),
-      category: value(draft.category),
-      tenant: value(draft.tenant),
-      sel: undefined,
-    });
-  };
-  const isFiltered = type !== '' || category !== '' || tenant !== '';
-  return (
-    <form onSubmit={submit} className="flex flex-wrap items-center gap-2">
-      {fields.map(([name, title, example], at) => (
-        <input
-          key={name}
-          aria-label={title}
-          placeholder={`${title}: ${example}`}
-          title={`${title}: ${example}`}
-          data-filter={at === 0 ? '' : undefined}
-          value={draft[name]}
-          onChange={({ target }) => setDraft({ ...draft, [name]: target.value })}
-          onKeyDown={({ key, currentTarget }) => key === 'Escape' && currentTarget.blur()}
-          className={cx(
-            'h-8 min-w-0 rounded-md border border-line bg-panel px-3 text-xs hover:border-strong',
-            name === 'tenant' ? 'w-28' : 'flex-1 basis-52',
-          )}
-        />
-      ))}
-      <Button type="submit">Filter</Button>
-      {isFiltered ? (
-        <Button
-          look="quiet"
-          onClick={() => onChange({ type: undefined, category: undefined, tenant: undefined })}
-        >
-          <X size={13} aria-hidden />
-          Remove
-        </Button>
-      ) : null}
-    </form>
-  );
 }
 
 function EventList({
@@ -243,12 +290,15 @@ function EventList({
   onSelect,
   hasMore,
   onMore,
+  children,
 }: {
   readonly events: readonly LiveEvent[];
   readonly selected: number;
   readonly onSelect: (at: number) => void;
   readonly hasMore: boolean;
   readonly onMore: () => void;
+  /** Instead of the number of events. */
+  readonly children: ReactNode;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -321,9 +371,13 @@ function EventList({
           })}
         </div>
       </div>
-      <p className="flex h-8 shrink-0 items-center border-t border-line px-4 text-2xs text-soft">
-        {events.length} {hasMore ? 'loaded, more when you scroll' : 'events, that is all'}
-      </p>
+      <div className="flex min-h-8 shrink-0 flex-wrap items-center gap-x-3 border-t border-line px-4 py-1 text-2xs text-soft">
+        {children ?? (
+          <p>
+            {events.length} {hasMore ? 'loaded, more when you scroll' : 'events, that is all'}
+          </p>
+        )}
+      </div>
     </>
   );
 }

@@ -7,7 +7,10 @@ import type { Task } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { durationText } from '../lib/format.ts';
 import { poll } from '../lib/list.ts';
+import { taskCommands } from '../lib/shell-commands.ts';
 import { Actions, type Action } from '../ui/actions.tsx';
+import { CopyAs } from '../ui/copy-as.tsx';
+import { ExplainLink } from '../ui/explain-link.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import {
   Badge,
@@ -85,6 +88,10 @@ export function JobSheet({
               {task.error.message}
             </p>
           )}
+          <div className="flex flex-wrap items-center gap-2">
+            <ExplainLink id={task.correlationId ?? task.id} node={`task ${task.id}`} />
+            <CopyAs commands={taskCommands(task.id)} />
+          </div>
           <JobFacts job={task} />
           <Steps steps={task.steps} />
           {task.result === undefined ? null : (

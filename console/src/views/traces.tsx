@@ -1,28 +1,33 @@
-// Traces: open one by its id, or one of the flows of the newest events.
+// Traces: open one by its id, or one of the recent, slow or failed flows.
 
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { useState, type FormEvent } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useState, type FormEvent, type ReactNode } from 'react';
 import { call } from '../lib/api.ts';
+import { durationText } from '../lib/format.ts';
 import type { LiveEvent } from '../lib/live.ts';
-import { Ago, Button, PageTitle, Panel } from '../ui/parts.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { allows, useSession } from '../lib/session.ts';
+import type { TracesSearch } from '../router.tsx';
+import { Choices } from '../ui/filters.tsx';
+import { Ago, Badge, Button, PageTitle, Panel } from '../ui/parts.tsx';
+import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
 
 const eventsRead = 500;
+const failuresRead = 200;
+const failedWithinMs = 86_400_000;
+/** A flow is slow if its events are further apart. */
+const slowMs = 1_000;
 
 export function TracesView() {
-  const navigate = useNavigate();
+  const navigate = useNavigate({ from: '/traces' });
+  const { show } = useSearch({ from: '/traces' });
   const [id, setId] = useState('');
-  const { data, error, refetch } = useQuery({
-    queryKey: ['recent-flows'],
-    queryFn: ({ signal }) =>
-      call('GET /api/v1/events', { query: { direction: 'backwards', limit: eventsRead }, signal }),
-  });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (id.trim() !== '') void navigate({ to: '/traces/$id', params: { id: id.trim() } });
   };
-  const flows = flowsOf(data?.items ?? []);
+  const choose = (value: TracesSearch['show']): void =>
+    void navigate({ search: { show: value }, replace: true });
   return (
     <div className="mx-auto flex max-w-6xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="Traces" />
@@ -39,56 +44,208 @@ export function TracesView() {
           Open
         </Button>
       </form>
-      <Panel
-        title="Recent flows"
-        aside={`of the newest ${data?.items.length ?? eventsRead} events`}
-      >
-        {error !== null ? (
-          <Failed error={error} onRetry={() => void refetch()} />
-        ) : data === undefined ? (
-          <Loading rows={10} />
-        ) : flows.length === 0 ? (
-          <Empty title="No flows yet" command="npm run millrace -- dev">
-            A flow is everything that one request caused. This command runs Millrace with sample
-            data:
-          </Empty>
-        ) : (
-          <ul className="divide-y divide-line">
-            {flows.map((flow) => (
-              <li key={flow.id}>
-                <Link
-                  to="/traces/$id"
-                  params={{ id: flow.id }}
-                  className="flex items-center gap-4 px-4 py-2.5 hover:bg-hover"
-                >
-                  <span className="min-w-0 flex-1">
-                    <span className="mono block truncate font-medium">{flow.type}</span>
-                    <span className="mono block truncate text-2xs text-soft">{flow.id}</span>
-                  </span>
-                  <span className="hidden shrink-0 text-xs text-soft sm:block">{flow.tenant}</span>
-                  <span className="w-20 shrink-0 text-right text-xs text-soft">
-                    {flow.events} {flow.events === 1 ? 'event' : 'events'}
-                  </span>
-                  <span className="w-24 shrink-0 text-right text-xs">
-                    <Ago at={flow.at} />
-                  </span>
-                </Link>
-              </li>
-            ))}
-          </ul>
-        )}
-      </Panel>
+      <Choices
+        label="Flows"
+        value={show}
+        onChange={choose}
+        choices={[
+          { value: undefined, title: 'Recent' },
+          { value: 'slow', title: 'Slow' },
+          { value: 'failed', title: 'Failed' },
+        ]}
+      />
+      {show === 'failed' ? (
+        <FailedFlows />
+      ) : (
+        <EventFlows isSlow={show === 'slow'} onReset={() => choose(undefined)} />
+      )}
     </div>
   );
 }
 
-interface Flow {
+function EventFlows({
+  isSlow,
+  onReset,
+}: {
+  readonly isSlow: boolean;
+  readonly onReset: () => void;
+}) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['recent-flows'],
+    queryFn: ({ signal }) =>
+      call('GET /api/v1/events', { query: { direction: 'backwards', limit: eventsRead }, signal }),
+  });
+  const all = flowsOf(data?.items ?? []);
+  const slow = all.filter(({ durationMs }) => durationMs >= slowMs);
+  const flows = isSlow ? slow.toSorted((a, b) => b.durationMs - a.durationMs) : all;
+  return (
+    <Panel
+      title={isSlow ? 'Slow flows' : 'Recent flows'}
+      aside={`${isSlow ? `${durationText(slowMs)} or longer, ` : ''}of the newest ${data?.items.length ?? eventsRead} events`}
+    >
+      {error !== null ? (
+        <Failed error={error} onRetry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Loading rows={10} />
+      ) : all.length === 0 ? (
+        <Empty title="No flows yet" command="npm run millrace -- dev">
+          A flow is everything that one request caused. This command runs Millrace with sample data:
+        </Empty>
+      ) : flows.length === 0 ? (
+        <NoMatch onReset={onReset}>
+          <p>No flow of these events took {durationText(slowMs)} or longer.</p>
+        </NoMatch>
+      ) : (
+        <ul className="divide-y divide-line">
+          {flows.map((flow) => (
+            <FlowRow key={flow.id} flow={flow}>
+              <span className="w-16 shrink-0 text-right text-xs">
+                {durationText(flow.durationMs)}
+              </span>
+              <span className="hidden w-20 shrink-0 text-right text-xs text-soft sm:block">
+                {flow.events} {flow.events === 1 ? 'event' : 'events'}
+              </span>
+            </FlowRow>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+/** The flows with a dead letter, a dead message or a failed job. */
+function FailedFlows() {
+  const session = useSession();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['failed-flows', session.name],
+    queryFn: async ({ signal }) => {
+      const since = new Date(Date.now() - failedWithinMs).toISOString();
+      const limit = failuresRead;
+      const none = { items: [], cursor: undefined };
+      const [letters, messages, jobs] = await Promise.all([
+        call('GET /admin/dlq', { query: { since, limit }, signal }),
+        allows(session, 'GET /admin/outbox')
+          ? call('GET /admin/outbox', { query: { status: 'DEAD', since, limit }, signal })
+          : none,
+        allows(session, 'GET /api/v1/jobs')
+          ? call('GET /api/v1/jobs', {
+              query: { state: ['failed'], updatedFrom: since, limit },
+              signal,
+            })
+          : none,
+      ]);
+      const failures: readonly Failure[] = [
+        ...letters.items.map(({ correlationId, handler, tenant, createdAt }) => ({
+          id: correlationId,
+          type: handler,
+          tenant,
+          at: createdAt,
+          what: 'dead letter',
+        })),
+        ...messages.items.map(({ id, correlationId, integrationType, tenantId, updatedAt }) => ({
+          id: correlationId ?? id,
+          type: integrationType,
+          tenant: tenantId ?? '',
+          at: updatedAt,
+          what: 'dead message',
+        })),
+        ...jobs.items.map((job) => ({
+          id: job.correlationId ?? job.id,
+          type: job.type,
+          tenant: job.tenant ?? '',
+          at: job.updatedAt,
+          what: 'failed job',
+        })),
+      ];
+      const isCut = [letters, messages, jobs].some(({ cursor }) => cursor !== undefined);
+      return { flows: failedFlows(failures), isCut };
+    },
+  });
+  return (
+    <Panel
+      title="Failed flows"
+      aside={
+        data?.isCut === true ? `only ${failuresRead} failures of each kind were read` : 'last 24 h'
+      }
+    >
+      {error !== null ? (
+        <Failed error={error} onRetry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Loading rows={10} />
+      ) : data.flows.length === 0 ? (
+        <Empty title="No flow failed">
+          In the last 24 hours no event became a dead letter, and no message or job failed for good.
+        </Empty>
+      ) : (
+        <ul className="divide-y divide-line">
+          {data.flows.map((flow) => (
+            <FlowRow key={flow.id} flow={flow}>
+              <span className="flex shrink-0 flex-wrap justify-end gap-1">
+                {flow.failures.map(([what, count]) => (
+                  <Badge key={what} tone="bad">
+                    {count} {what}
+                    {count === 1 ? '' : 's'}
+                  </Badge>
+                ))}
+              </span>
+            </FlowRow>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+interface FlowHead {
   readonly id: string;
-  /** The first event that was read. */
   readonly type: string;
   readonly tenant: string;
   readonly at: string;
+}
+
+function FlowRow({ flow, children }: { readonly flow: FlowHead; readonly children: ReactNode }) {
+  return (
+    <li>
+      <Link
+        to="/traces/$id"
+        params={{ id: flow.id }}
+        className="flex items-center gap-4 px-4 py-2.5 hover:bg-hover"
+      >
+        <span className="min-w-0 flex-1">
+          <span className="mono block truncate font-medium">{flow.type}</span>
+          <span className="mono block truncate text-2xs text-soft">{flow.id}</span>
+        </span>
+        <span className="hidden shrink-0 text-xs text-soft sm:block">{flow.tenant}</span>
+        {children}
+        <span className="w-20 shrink-0 text-right text-xs sm:w-24">
+          <Ago at={flow.at} />
+        </span>
+      </Link>
+    </li>
+  );
+}
+
+interface Failure extends FlowHead {
+  readonly what: string;
+}
+
+/** Newest first, with the number of failures by kind. */
+function failedFlows(failures: readonly Failure[]) {
+  const newestFirst = failures.toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  return [...Map.groupBy(newestFirst, ({ id }) => id).values()].flatMap((all) => {
+    const [newest] = all;
+    if (newest === undefined) return [];
+    const kinds = Map.groupBy(all, ({ what }) => what);
+    return [
+      { ...newest, failures: [...kinds].map(([what, some]) => [what, some.length] as const) },
+    ];
+  });
+}
+
+interface Flow extends FlowHead {
   readonly events: number;
+  /** Between the first and the last of the events that were read. */
+  readonly durationMs: number;
 }
 
 /** Newest first, as the events. */
@@ -97,8 +254,8 @@ function flowsOf(events: readonly LiveEvent[]): readonly Flow[] {
     const first = all.at(-1);
     const last = all[0];
     if (first === undefined || last === undefined) return [];
-    return [
-      { id, type: first.type, tenant: first.tenant, at: last.recordedAt, events: all.length },
-    ];
+    const { type, tenant } = first;
+    const durationMs = Date.parse(last.recordedAt) - Date.parse(first.recordedAt);
+    return [{ id, type, tenant, at: last.recordedAt, events: all.length, durationMs }];
   });
 }

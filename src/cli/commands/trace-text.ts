@@ -1,7 +1,14 @@
 // Formats a trace as text: a tree with times at the left and failures in red.
 
 import type { Trace } from '../../traces/create-traces.ts';
-import type { DeliveryNode, HandlerNode, JobNode, TraceNode } from '../../traces/trace-node.ts';
+import type {
+  DeliveryNode,
+  HandlerNode,
+  JobNode,
+  SagaNode,
+  TaskNode,
+  TraceNode,
+} from '../../traces/trace-node.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { counted, printable } from '../terminal/text.ts';
 
@@ -68,9 +75,27 @@ function nodeText(node: TraceNode, paint: Paint): string {
       return handlerText(node, paint);
     case 'job':
       return jobText(node, paint);
-    default:
+    case 'delivery':
       return deliveryText(node, paint);
+    case 'task':
+      return taskText(node, paint);
+    case 'message':
+      return `✉ ${node.topic}  ${paint.dim(`message ${node.message}`)}`;
+    case 'saga':
+      return sagaText(node, paint);
   }
+}
+
+function taskText({ type, state, dueAt, waitsFor, error, task }: TaskNode, paint: Paint): string {
+  const due = dueAt === null ? '' : `, ${waitsFor ?? 'due'} until ${dueAt}`;
+  const what = `${state}${due}${error === null ? '' : `: ${error}`}`;
+  return `⚙ ${type}  ${state === 'failed' ? paint.red(what) : what}${paint.dim(`  job ${task}`)}`;
+}
+
+function sagaText({ saga, status, reason, timers, stream }: SagaNode, paint: Paint): string {
+  const due = timers.map(({ timer, dueAt }) => `, timer ${firstLine(timer)} at ${dueAt}`).join('');
+  const what = `${status}${due}${reason === null ? '' : `: ${reason}`}`;
+  return `◆ ${saga}  ${status === 'parked' ? paint.red(what) : what}${paint.dim(`  ${stream}`)}`;
 }
 
 function handlerText(node: HandlerNode, paint: Paint): string {

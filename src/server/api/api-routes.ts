@@ -19,6 +19,7 @@ import { tokenRoutes } from './admin/token-routes.ts';
 import { textResponse, type ApiPlatform } from './api-context.ts';
 import { commandRoutes } from './command-routes.ts';
 import { documentRoutes } from './document-routes.ts';
+import { eventSearchRoutes } from './event-search.ts';
 import { healthRoutes } from './health-routes.ts';
 import { streamRoutes } from './stream-routes.ts';
 import { taskAdminRoutes } from './tasks/task-admin-routes.ts';
@@ -44,6 +45,7 @@ export function apiRoutes(
     ...commandRoutes(platform),
     ...documentRoutes(platform),
     ...streamRoutes(platform),
+    ...eventSearchRoutes(platform),
     ...deadLetterRoutes(context),
     ...outboxRoutes(context),
     ...subscriptionRoutes(context),

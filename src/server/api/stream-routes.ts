@@ -65,7 +65,7 @@ const { properties = {}, required = [] } = envelopeJsonSchema as {
   readonly required?: readonly string[];
 };
 
-const recordedEvent: TSchema = Type.Unsafe({
+export const recordedEvent: TSchema = Type.Unsafe({
   type: 'object',
   title: 'RecordedEvent',
   properties: {
@@ -85,7 +85,7 @@ const direction = Type.Optional(Type.Union([Type.Literal('forwards'), Type.Liter
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: readMax }));
 const cursorDescription = 'The cursor of the previous page.';
 
-const filterQuery = {
+export const filterQuery = {
   types: Type.Optional(Type.Array(Type.String(), { description: 'Event types.' })),
   typePrefix: Type.Optional(Type.String()),
   category: Type.Optional(Type.String({ description: '<bc>.<agg>.v<version>' })),

@@ -2,8 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPlatform, type PlatformConfig } from '../../platform/index.ts';
+import { z } from 'zod';
+import { defineEvent } from '../../contracts/index.ts';
+import {
+  createPlatform,
+  defineModule,
+  type Platform,
+  type PlatformConfig,
+} from '../../platform/index.ts';
 import type { TokenScope } from '../../platform/tokens/scopes.ts';
+import { saga } from '../../reactors/index.ts';
+import { taskType } from '../../tasks/index.ts';
+import { until } from '../../testing/support/server/api-rig.ts';
 import type { Trace } from '../../traces/create-traces.ts';
 import { startApi } from './start-api.ts';
 
@@ -13,6 +23,7 @@ async function withApi(
   work: (api: {
     readonly ask: Ask;
     readonly append: (tenant: string) => Promise<void>;
+    readonly platform: Platform;
   }) => Promise<void>,
   config: PlatformConfig = {},
 ): Promise<void> {
@@ -29,6 +40,7 @@ async function withApi(
     return fetch(server.url + path, { ...init, headers });
   };
   await work({
+    platform,
     ask: (path, scope, tenant) => send(path, scope, tenant),
     async append(tenant) {
       const path = `/api/v1/streams/shop.order.v1-${tenant}-o1/events`;
@@ -81,6 +93,62 @@ test('responds with 404 to an unknown flow and with 400 to an invalid request', 
     assert.equal((await ask('/admin/traces/unknown?waitMs=-1', 'admin')).status, 400);
     assert.equal((await ask(`/admin/traces/${'x'.repeat(1_001)}`, 'admin')).status, 400);
   });
+});
+
+test('a flow contains its jobs, messages of topics and waiting sagas, for their tenant only', async () => {
+  const placed = defineEvent('order.placed.v1', z.object({}));
+  const reminder = saga({
+    bc: 'shop',
+    name: 'reminder',
+    version: 1,
+    from: 'start',
+    filter: { category: 'shop.order.v1' },
+    events: [placed],
+    startOn: ['order.placed.v1'],
+    correlateBy: ({ aggregate }) => aggregate.id,
+    initial: {},
+    on: { 'order.placed.v1': () => [{ timer: 'unpaid', afterMs: 3_600_000 }] },
+    steps: {},
+    timers: { unpaid: () => [] },
+  });
+  const module = defineModule({ name: 'reminders', sagas: [reminder] });
+  await withApi(
+    async ({ ask, append, platform }) => {
+      await append('core');
+      const [first] = await platform.engines.store.readAll({ limit: 1 }).toArray();
+      const caused = {
+        correlationId: 'flow/1',
+        causationId: first?.eventId ?? '',
+        tenant: 'core',
+      };
+      const tasks = await platform.tasks();
+      const { id } = await tasks.enqueue({ type: 'email-send', payload: {}, ...caused });
+      await tasks.enqueue({ type: 'email-send', payload: {}, tenant: 'core' });
+      const bus = await platform.engines.bus();
+      const subject = 'gbe.notify.topic.orders';
+      await bus.publish({ subject, payload: { message: 'new' }, ...caused });
+      await bus.publish({ subject, payload: { message: 'other' } });
+      await until(async () => (await platform.engines.sagas.list({})).length === 1);
+      const nodesFor = async (tenant?: string) =>
+        ((await (await ask(`/admin${path}`, 'read', tenant)).json()) as Trace).nodes;
+      const nodes = await nodesFor('core');
+      const [task] = nodes.filter((node) => node.kind === 'task');
+      const [message] = nodes.filter((node) => node.kind === 'message');
+      const [waiting] = nodes.filter((node) => node.kind === 'saga');
+      assert.deepEqual([task?.task, task?.state, task?.depth], [id, 'queued', 1]);
+      assert.deepEqual([message?.topic, message?.depth], ['orders', 1]);
+      assert.deepEqual(
+        [waiting?.saga, waiting?.status, waiting?.timers.map(({ timer }) => timer)],
+        ['reminder', 'running', ['unpaid']],
+      );
+      await append('demo');
+      const kinds = (await nodesFor('demo')).map(({ kind }) => kind);
+      assert.equal(kinds.includes('task') || kinds.includes('message'), false);
+      const own = (await (await ask(`/admin/traces/${id}`, 'read', 'demo')).json()) as Trace;
+      assert.equal(own.nodes, undefined);
+    },
+    { modules: [module], taskTypes: [taskType('email-send')] },
+  );
 });
 
 test('without a running indexer the response is marked as incomplete', async () => {

@@ -93,6 +93,42 @@ const node = Type.Union([
     waitedMs: Type.Number({ description: 'Until a worker started the job.' }),
     durationMs: numberOrNull,
   }),
+  Type.Object({
+    ...treeFields,
+    kind: Type.Literal('task'),
+    task: Type.String({ description: 'The id of a job of a task type.' }),
+    type: text,
+    state: text,
+    attempt: Type.Integer({ description: 'The first is 1.' }),
+    causationId: textOrNull,
+    enqueuedAt: text,
+    startedAt: textOrNull,
+    endedAt: textOrNull,
+    dueAt: textOrNull,
+    waitsFor: Type.Union([Type.String(), Type.Null()], {
+      description: '`sleep`, `retry`, `children` or `event <name>`.',
+    }),
+    durationMs: numberOrNull,
+    error: textOrNull,
+  }),
+  Type.Object({
+    ...treeFields,
+    kind: Type.Literal('message'),
+    message: Type.String({ description: 'The id of the message of a topic.' }),
+    topic: text,
+    causationId: textOrNull,
+    storedAt: text,
+  }),
+  Type.Object({
+    ...treeFields,
+    kind: Type.Literal('saga'),
+    saga: text,
+    key: text,
+    stream: text,
+    status: text,
+    reason: textOrNull,
+    timers: Type.Array(Type.Object({ timer: text, dueAt: text })),
+  }),
 ]);
 
 const trace = Type.Object({
@@ -111,7 +147,7 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/traces/{correlationId}',
-      summary: 'Commands, events, handlers, deliveries and jobs of one flow',
+      summary: 'Commands, events, handlers, deliveries, jobs, messages of topics and sagas of one flow',
       description: 'Waits until the latest events are indexed, for at most `waitMs`.',
       tag: 'traces',
       access: 'read',
