@@ -49,7 +49,8 @@ const copied = [
 for (const path of copied) cpSync(join(root, path), join(packed, path), { recursive: true });
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
 writeFileSync(join(packed, 'package.json'), `${JSON.stringify(toPublished(manifest), null, 2)}\n`);
-for (const program of Object.values(manifest.bin)) chmodSync(join(packed, compiled(program)), 0o755);
+for (const program of Object.values(manifest.bin))
+  chmodSync(join(packed, compiled(program)), 0o755);
 // `npm pack` would choose files, but the folder contains only those of the package.
 run('tar', ['-czf', `millrace-${String(manifest['version'])}.tgz`, 'package'], dist);
 

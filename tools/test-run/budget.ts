@@ -17,7 +17,11 @@ export const budget: readonly BudgetPart[] = [
     seconds: 40,
     files: /^src\/engines\/postgres\/.*(?:bus|tasks)/,
   },
-  { name: 'stacks of the documents', seconds: 20, files: /^test\/nest\/|^test\/scenarios\/eventstoredb-/ },
+  {
+    name: 'stacks of the documents',
+    seconds: 20,
+    files: /^test\/nest\/|^test\/scenarios\/eventstoredb-/,
+  },
   { name: 'console', seconds: 60, files: /^(?:src|test)\/console\// },
 ];
 
