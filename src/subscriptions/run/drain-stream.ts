@@ -14,7 +14,6 @@ import type {
   WaitingEvent,
 } from '../subscription-storage.ts';
 import type { Subscription } from '../subscription.ts';
-import type { Deadline } from './deadline.ts';
 import type { HandlerCalls } from './handler-call.ts';
 import type { ParkedStreams } from './parked-streams.ts';
 import type { LaneItem } from './lane-work.ts';
@@ -41,14 +40,12 @@ const eventsPerTurn = 50;
 /** Waiting events have no ticket, because the checkpoint already passed them. */
 const noTicket = -1;
 
-export function createDrain(
-  options: DrainOptions,
-): (stream: string, deadline: Deadline) => Promise<boolean> {
+export function createDrain(options: DrainOptions): (stream: string) => Promise<boolean> {
   const { store, storage, subscription, fence, clock, parkedStreams, calls, signal } = options;
   const { waiting } = storage;
 
   /** Returns true to continue with the next event. */
-  async function handle(stream: string, row: WaitingEvent, deadline: Deadline): Promise<boolean> {
+  async function handle(stream: string, row: WaitingEvent): Promise<boolean> {
     const { eventId, position, failures } = row;
     const event = await store.findEvent(stream, eventId);
     const drained: Settlement = { kind: 'drained', stream, position, eventId, atMs: clock.now() };
@@ -62,7 +59,7 @@ export function createDrain(
     }
     const item: LaneItem = { event, ticket: noTicket, failures, history: row.history };
     try {
-      await calls.run({ events: [event], attempt: failures + 1, tickets: [], drained }, deadline);
+      await calls.run({ events: [event], attempt: failures + 1, tickets: [], drained });
       return true;
     } catch (error) {
       if (hasCode(error, 'LEASE_LOST')) throw error;
@@ -86,12 +83,12 @@ export function createDrain(
     return false;
   }
 
-  async function drain(stream: string, deadline: Deadline): Promise<boolean> {
+  async function drain(stream: string): Promise<boolean> {
     for (let count = 0; count < eventsPerTurn; count += 1) {
       if (options.isStopping() || signal.aborted) return false;
       const [row] = await waiting.next(fence, stream, 1);
       if (row !== undefined) {
-        if (!(await handle(stream, row, deadline))) return false;
+        if (!(await handle(stream, row))) return false;
         parkedStreams.drained(stream, row.position);
         continue;
       }
@@ -103,10 +100,10 @@ export function createDrain(
     return true;
   }
 
-  return async (stream, deadline) => {
+  return async (stream) => {
     let hasMore = false;
     try {
-      hasMore = await drain(stream, deadline);
+      hasMore = await drain(stream);
       return hasMore;
     } catch (error) {
       // The event stays in the database, and the next poll finds it.

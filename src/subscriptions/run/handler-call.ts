@@ -1,7 +1,9 @@
 // One call of a handler: its context, its time limit, and the commit of its effects.
 
 import { buildIdempotencyKey } from '../../contracts/idempotency-key.ts';
-import { hasCode } from '../../foundation/error.ts';
+import { createCallDeadlines } from '../../foundation/async/call-deadlines.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { hasCode, MillraceError } from '../../foundation/error.ts';
 import { traceOf, type TraceContext } from '../../foundation/observer.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { resolveTenants, type ResolveTenant } from '../../store/stream-owners.ts';
@@ -16,7 +18,6 @@ import type {
 } from '../subscription-storage.ts';
 import type { Caused, HandlerContext, Subscription } from '../subscription.ts';
 import type { CheckpointWriter } from './checkpoint-writer.ts';
-import type { Deadline } from './deadline.ts';
 
 export interface HandlerWork {
   readonly events: readonly RecordedEvent[];
@@ -31,7 +32,7 @@ export interface HandlerWork {
 
 export interface HandlerCalls {
   /** Undefined if the call completed synchronously. Fails if the handler or the commit fails. */
-  run(work: HandlerWork, deadline: Deadline): Promise<void> | undefined;
+  run(work: HandlerWork): Promise<void> | undefined;
 }
 
 /** Time that a claim outlives its handler's timeout. */
@@ -43,6 +44,7 @@ export function createHandlerCalls<Transaction>(
   options: {
     readonly fence: Fence;
     readonly signal: AbortSignal;
+    readonly clock: Clock;
     readonly carry: CheckpointWriter['carry'];
     readonly resolveTenant?: ResolveTenant | undefined;
   },
@@ -53,11 +55,23 @@ export function createHandlerCalls<Transaction>(
   const idempotencyKeyOf = ({ tenant, eventId }: RecordedEvent): string =>
     buildIdempotencyKey({ tenant, service, operation, naturalKey: eventId });
 
+  const deadlines = createCallDeadlines(options.clock, signal);
+
+  /** After the signal, a call has no time limit. */
+  function withinLimit(work: Promise<void>): Promise<void> {
+    const expired = Promise.withResolvers<void>();
+    const end = deadlines.begin(timeoutMs, (why) => {
+      if (why === 'stopped') return;
+      expired.reject(new MillraceError('HANDLER_TIMEOUT', `the handler exceeded ${timeoutMs} ms`));
+    });
+    return Promise.race([work, expired.promise]).finally(end);
+  }
+
   /** Claims whose external effect happened but is not confirmed yet; the next attempt confirms it first. */
   const unconfirmed = new Map<string, number>();
 
   return {
-    run({ events, attempt, tickets, trace, drained }, deadline) {
+    run({ events, attempt, tickets, trace, drained }) {
       const [event] = events;
       if (event === undefined) return undefined;
       for (const { unreadable } of events) {
@@ -131,7 +145,7 @@ export function createHandlerCalls<Transaction>(
 
       async function finish(running: void | Promise<void>): Promise<void> {
         try {
-          if (running !== undefined) await deadline.race(running);
+          if (running !== undefined) await withinLimit(running);
           // Confirm the external effect before the commit, because no rollback undoes it: if only the
           // commit fails, the next attempt must not repeat the effect.
           if (claimToken !== undefined) await confirm(claimToken);

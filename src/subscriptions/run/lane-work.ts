@@ -9,7 +9,6 @@ import { decideRetry } from '../rules/decide-retry.ts';
 import { laneOf } from '../rules/lane-of.ts';
 import type { Subscription } from '../subscription.ts';
 import { slept } from '../../foundation/async/slept.ts';
-import { createDeadline, type Deadline } from './deadline.ts';
 import type { HandlerCalls } from './handler-call.ts';
 import type { ParkedStreams } from './parked-streams.ts';
 
@@ -47,7 +46,6 @@ interface Lane {
   urgent: LaneEntry[];
   isRunning: boolean;
   readonly parked: Map<string, ParkedItems>;
-  readonly deadline: Deadline;
 }
 
 export interface LaneWorkOptions {
@@ -65,7 +63,7 @@ export interface LaneWorkOptions {
   /** Stores the dead letter; rejects if that fails. */
   readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
   /** Handles the waiting events of a stream; returns true if more remain after its turn. */
-  readonly drain: (stream: string, deadline: Deadline) => Promise<boolean>;
+  readonly drain: (stream: string) => Promise<boolean>;
   /** Ends the shard: the lease is lost, or an internal error occurred. */
   readonly fail: (error: unknown) => void;
 }
@@ -85,14 +83,13 @@ export interface LaneWork {
 
 export function createLaneWork(options: LaneWorkOptions): LaneWork {
   const { subscription, calls, clock, signal, parkedStreams } = options;
-  const { shards, retry, batchSize, timeoutMs } = subscription;
+  const { shards, retry, batchSize } = subscription;
   const lanes = Array.from({ length: subscription.lanes }, (): Lane => ({
     queue: [],
     head: 0,
     urgent: [],
     isRunning: false,
     parked: new Map(),
-    deadline: createDeadline(clock, timeoutMs, signal),
   }));
   const running = new Set<Promise<void>>();
   let isStopping = false;
@@ -171,14 +168,11 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
   function handle(lane: Lane, items: readonly LaneItem[]): Promise<void> | undefined {
     const attempt = (items[0]?.failures ?? 0) + 1;
     try {
-      const pending = calls.run(
-        {
-          events: items.map(({ event }) => event),
-          attempt,
-          tickets: items.map((each) => each.ticket),
-        },
-        lane.deadline,
-      );
+      const pending = calls.run({
+        events: items.map(({ event }) => event),
+        attempt,
+        tickets: items.map((each) => each.ticket),
+      });
       if (pending === undefined) return finished(items);
       return pending.then(
         () => finished(items),
@@ -258,7 +252,7 @@ export function createLaneWork(options: LaneWorkOptions): LaneWork {
   }
 
   async function drain(lane: Lane, stream: string): Promise<void> {
-    const hasMore = await options.drain(stream, lane.deadline);
+    const hasMore = await options.drain(stream);
     if (hasMore) lane.queue.push({ drain: stream });
   }
 

@@ -41,7 +41,7 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
   }
 
   return {
-    run(work, deadline) {
+    run(work) {
       const startedMs = clock.now();
       const span = begin(work);
       const succeeded = (): void => {
@@ -58,10 +58,7 @@ export function observeHandler(calls: HandlerCalls, options: ObserveOptions): Ha
         throw error;
       };
       try {
-        const pending = calls.run(
-          span === undefined ? work : { ...work, trace: span.context },
-          deadline,
-        );
+        const pending = calls.run(span === undefined ? work : { ...work, trace: span.context });
         if (pending !== undefined) return pending.then(succeeded, failed);
       } catch (error) {
         failed(error);

@@ -115,6 +115,7 @@ export function runShard<Transaction>(options: ShardRunnerOptions<Transaction>):
     createHandlerCalls(subscription, storage, {
       fence,
       signal: ending.signal,
+      clock,
       carry: (tickets) => writer.carry(tickets),
       resolveTenant: options.resolveTenant,
     }),

@@ -149,13 +149,13 @@ export function createTaskClaims(context: RedisTaskContext, failIfClosed: () => 
       if (waitMs > 0) await wakes.listen();
       // Without a wait or a subscription, the first round must visit all types.
       let isAll = waitMs === 0 || !wakes.isListening;
-      const views = request.rules.map(({ type }) => viewOf(type));
+      const typeViews = request.rules.map(({ type }) => viewOf(type));
       const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
         failIfClosed();
         const visited = now.rules.filter((rule) => isAll || isDue(rule, now.nowMs));
         isAll = false;
         const claimed = await visitAll(now, visited);
-        const dueAtMs = views.flatMap(({ freeAtMs, pollAtMs }) => [freeAtMs, pollAtMs]);
+        const dueAtMs = typeViews.flatMap(({ freeAtMs, pollAtMs }) => [freeAtMs, pollAtMs]);
         return { claimed, freeAtMs: Math.min(...dueAtMs) };
       };
       return claimUntilFound(claimNow, request, { waitMs, signal, clock, waiters });
