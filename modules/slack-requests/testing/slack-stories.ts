@@ -203,6 +203,25 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');
     assert.equal(rig.slack.messages.length, 1);
   },
+  'a thread in a job changes neither where its request is posted nor where it is searched': async (
+    engines,
+  ) => {
+    await using rig = await slackRig({ engines, starts: false });
+    rig.slack.behave('chat.postMessage', 'drop-after');
+    await rig.send('r-1', createRequest(plain));
+    const queue = await rig.queue();
+    const { queueName, jobName: name } = slackAddressing;
+    for (const threadTs of ['17.1', '18.1']) {
+      const data = { messageRequestId: 'r-1', tenant, threadTs };
+      await queue.add(queueName, [{ id: `own-${threadTs}`, name, data }]);
+    }
+    await rig.platform.start();
+    assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');
+    assert.deepEqual(
+      rig.slack.messages.map((message) => message.thread_ts),
+      [undefined],
+    );
+  },
   'a job in the old format is sent by its ids': async (engines) => {
     await using rig = await slackRig({ engines, starts: false });
     await rig.send('r-1', createRequest(plain));

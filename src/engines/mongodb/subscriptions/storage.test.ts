@@ -80,7 +80,7 @@ for (const [title, isReplicated, { db, storage, apart }] of [
 
     test('the owner of a shard writes marks, dead letters and waiting events in its transaction', () => {
       if (!isReplicated) return assert.ok(apart.has('insert subscription_marks'));
-      // Marks below the checkpoint are useless, and notes belong to nobody's delivery.
+      // Marks below the checkpoint have no effect, and notes are not part of a delivery.
       assert.deepEqual(
         [...apart].filter((each) => /marks|dead_letter|blocked|waiting/.test(each)).toSorted(),
         ['delete subscription_marks checkpoint,position,shardId', 'update dead_letter_queue notes'],

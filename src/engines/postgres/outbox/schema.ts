@@ -2,9 +2,11 @@
 // of five tables. The relation `integration_outbox` of the outbox document is a view over all tables.
 
 import type { ClientBase } from 'pg';
+import { MillraceError } from '../../../foundation/error.ts';
 import {
   notifyWaiting,
   numberMigrations,
+  quoteName,
   runMigrations,
   type PostgresMigration,
 } from '../connection/schema.ts';
@@ -192,5 +194,21 @@ export async function migratePostgresOutbox(
   client: ClientBase,
   schema = 'core_outbox',
 ): Promise<readonly PostgresMigration[]> {
+  await checkForeignTable(client, schema);
   return runMigrations(client, schema, postgresOutboxMigrations(schema));
+}
+
+/** The table of the outbox document has no ordering keys and no claim tokens, so its rows must be enqueued again. */
+async function checkForeignTable(client: ClientBase, schema: string): Promise<void> {
+  const { rows } = await client.query(
+    `select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = $1 and c.relname = 'integration_outbox' and c.relkind in ('r', 'p')`,
+    [schema],
+  );
+  if (rows.length === 0) return;
+  throw new MillraceError(
+    'CONFIG_INVALID',
+    `${schema}.integration_outbox is a table that another program created. Stop its processes, run "alter schema ${quoteName(schema)} rename to ${quoteName(`${schema}_before`)}", start again, and enqueue its unsent rows: docs/outbox.md, "An existing outbox table".`,
+    { details: { field: 'outbox', schema } },
+  );
 }

@@ -54,7 +54,7 @@ export function createBusRegistry(redis: RedisConnection, keyspace: BusKeyspace)
       client.set(searched, '', 'PX', searchEveryMs, 'NX'),
     );
     if (started === null) return;
-    // Only the root of the subjects: BullMQ and other libraries have streams of their own.
+    // Only the root of the subjects: BullMQ and other libraries also have streams.
     const keys = await scanKeys(redis, `${escapeGlob(prefix)}${subjectRootDefault}:*`, 'stream');
     const known = new Set((await since(0)).subjects);
     const found = keys.flatMap((key) => keyspace.subjectOf(key) ?? []);
