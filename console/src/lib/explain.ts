@@ -35,7 +35,7 @@ export function explain(trace: Trace, of?: string): Explanation {
   const context = contextOf(trace);
   const { byId } = context;
   const subject = of === undefined ? undefined : byId.get(of);
-  const about = subject === undefined ? trace.nodes : below(trace.nodes, subject);
+  const about = subject === undefined ? trace.nodes : [subject, ...below(trace.nodes, subject)];
   const roots = subject === undefined ? trace.nodes.filter(({ parent }) => parent === null) : [];
   const causes =
     subject === undefined
