@@ -67,6 +67,11 @@ export const benchmarks: readonly BenchmarkEntry[] = [
     load: () => import('./mixed.ts'),
   },
   {
+    name: 'console',
+    summary: 'the web console in Chromium: append to row, a fast tail, scrolling, first visit',
+    load: () => import('./console.ts'),
+  },
+  {
     name: 'libraries',
     summary:
       'the HTTP layer, metrics and JetStream client, compared with the libraries of the field',

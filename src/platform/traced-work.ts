@@ -37,8 +37,8 @@ const afterMs = 600_000;
 export function tracedWorkOf(sources: WorkSources): (flow: TracedFlow) => Promise<TracedWork> {
   return async (flow) => {
     const [tasks, publications, sagas] = await Promise.all([
-      tasksOf(sources, flow),
-      publicationsOf(sources, flow),
+      tasksOf(sources, flow).catch(withoutIt),
+      publicationsOf(sources, flow).catch(withoutIt),
       sagasOf(sources, flow),
     ]);
     return {
@@ -53,6 +53,14 @@ export function tracedWorkOf(sources: WorkSources): (flow: TracedFlow) => Promis
 interface Found<Item> {
   readonly found: readonly Item[];
   readonly isCut: boolean;
+}
+
+/** Events are shown without jobs and messages while the engine of these is down. */
+function withoutIt(error: unknown): Found<never> {
+  if (hasCode(error, 'BUS_UNAVAILABLE') || hasCode(error, 'TASKS_UNAVAILABLE')) {
+    return { found: [], isCut: true };
+  }
+  throw error;
 }
 
 async function tasksOf(

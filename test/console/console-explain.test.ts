@@ -285,7 +285,7 @@ test('one node is explained by the nodes above and below it only', () => {
     ['The command order.place', 'The event order.placed.v1', 'The message order.placed.v1'],
   );
   assert.deepEqual(followed, ['The attempt 1 of the queue outbox-webhook failed after 20 ms.']);
-  assert.equal(waits.length, 0);
+  assert.match(waits.join(' '), /^The message to webhook:partner waits for its first attempt/);
   assert.deepEqual(texts(explain(trace, 'unknown')), texts(explain(trace)));
 });
 

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
+import { createEnvelope } from '../../src/contracts/index.ts';
 import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { defineModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
@@ -108,8 +109,64 @@ describe('the console in Chromium', () => {
     assert.equal(await sheet.locator('img').count(), 0);
     await sheet.getByRole('link', { name: 'What caused this' }).press('Enter');
     await page.getByRole('heading', { name: 'Trace' }).waitFor();
-    assert.match(page.url(), /\/console\/traces\/flow-1$/);
+    assert.match(page.url(), /\/console\/traces\/flow-1\?view=explain&node=event/);
+    await page.getByText('No command is recorded').waitFor();
+    await page.getByText('Nothing waits').waitFor();
+    await page.keyboard.press('e');
     await page.getByRole('button', { name: /order\.placed\.v1/ }).waitFor();
+
+    await visit.open('events?payload=deep.list%3D1&since=1h');
+    await page.getByRole('option', { name: /order\.placed\.v1/ }).waitFor();
+    await page.getByText('Searched 2 events back to').waitFor();
+    assert.equal(await page.getByRole('option').count(), 1);
+    await page.getByLabel('Payload').fill('deep.list=2');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing matches the filter').waitFor();
+    await page.getByLabel('Payload').fill('deep.list');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('is not of the form path=value').waitFor();
+    assert.equal(await page.getByLabel('Payload').getAttribute('aria-invalid'), 'true');
+    assert.equal(visit.errors.splice(0).length, 1);
+  });
+
+  test('large flows and payloads are folded, and the page stays small', async () => {
+    await using rig = await openConsole(browser);
+    const { store } = rig.api.platform.engines;
+    const deep = JSON.parse(`${'[1,'.repeat(90)}[]${']'.repeat(90)}`) as unknown;
+    const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`<b>k${n}`, n]));
+    const payload = { long: `שלום ${'🌊'.repeat(200_000)}`, deep, keys };
+    await rig.append('order.placed.v1', { payload, correlationId: 'large' });
+    const [first] = await store.readAll({ limit: 1 }).toArray();
+    const context = {
+      tenant: 'core',
+      aggregate: { bc: 'shop', type: 'order', id: '2' },
+      correlationId: 'large',
+      causationId: first?.eventId ?? '',
+    };
+    const events = Array.from({ length: 999 }, (_, amount) =>
+      createEnvelope({ type: 'order.changed.v1', payload: { amount } }, context),
+    );
+    await store.append('shop.order.v1-core-2', events);
+    await using visit = await rig.visit();
+    const { page } = visit;
+    await visit.open('traces/large');
+    await page
+      .getByRole('button', { name: /order\.changed\.v1/ })
+      .first()
+      .waitFor();
+    assert.ok((await page.locator('#main li').count()) <= 200);
+    await page.getByRole('button', { name: 'Fold order.placed.v1' }).click();
+    await page.getByText('+999').waitFor();
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByText(/^999 events/).waitFor();
+    await visit.open('streams/shop.order.v1-core-1?at=0');
+    const sheet = page.getByRole('dialog');
+    await sheet.getByText('10000 keys').click();
+    await sheet.getByText('"<b>k99"').waitFor();
+    await sheet.getByText('show 100 more of 9900').waitFor();
+    await sheet.getByText(/show more of \d+ characters/).waitFor();
+    assert.equal(await sheet.locator('b').count(), 0);
+    assert.ok(Number(await page.evaluate('document.body.textContent.length')) < 100_000);
   });
 
   test('new events are announced, and shown at once while live is on', async () => {
@@ -201,6 +258,10 @@ describe('the console in Chromium', () => {
       .first()
       .click();
     await page.getByRole('dialog').getByText('out of order').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Explain' }).click();
+    await page.getByText('waits for an operator: replay or discard it').waitFor();
+    await visit.open('traces?show=failed');
+    await page.getByRole('link', { name: /flow-9/ }).waitFor();
     await visit.open('traces/never');
     await page.getByText("unknown flow 'never'").waitFor();
     assert.equal(visit.errors.splice(0).length, 1);
@@ -351,7 +412,7 @@ describe('the console in Chromium', () => {
     await using rig = await openConsole(browser);
     await using visit = await rig.visit({ width: 360, height: 740 });
     const { page } = visit;
-    for (const path of ['', 'events', 'traces']) {
+    for (const path of ['', 'events', 'events?since=1h', 'traces', 'traces?show=failed']) {
       await visit.open(path);
       await page.getByRole('heading', { level: 1 }).waitFor();
       const width = await page.evaluate('document.documentElement.scrollWidth');
@@ -382,6 +443,9 @@ describe('the console in Chromium', () => {
       await check('failures?all=discard', 'Reason, stored with each of them');
       await check('traces', 'flow-9');
       await check('traces/flow-9', 'sub:banking:alarm:v1');
+      await check('traces/flow-9?view=explain', 'What waits');
+      await check('events?payload=amount%3D1', 'Searched');
+      await check('traces?show=failed', 'dead letter');
       await check('streams/shop.order.v1-core-1?at=0', 'Correlation');
     });
   }

@@ -35,7 +35,7 @@ export function explain(trace: Trace, of?: string): Explanation {
   const context = contextOf(trace);
   const { byId } = context;
   const subject = of === undefined ? undefined : byId.get(of);
-  const about = subject === undefined ? trace.nodes : below(trace.nodes, subject);
+  const about = subject === undefined ? trace.nodes : [subject, ...below(trace.nodes, subject)];
   const roots = subject === undefined ? trace.nodes.filter(({ parent }) => parent === null) : [];
   const causes =
     subject === undefined
@@ -99,7 +99,9 @@ function originOf(node: TraceNode): Sentence {
   const outside = 'causationId' in node ? node.causationId : null;
   const from = outside === null ? '' : `, caused by ${outside}, which is not part of this flow`;
   switch (node.kind) {
-    case 'command':
+    case 'command': {
+      const cause =
+        outside === null ? '' : ` Its id, or the cause that its sender named: ${outside}.`;
       return sentence(
         node,
         'neutral',
@@ -107,8 +109,9 @@ function originOf(node: TraceNode): Sentence {
         link(node, node.command),
         ` was sent for the tenant ${node.tenant} at `,
         { at: node.at },
-        `${from}.`,
+        `.${cause}`,
       );
+    }
     case 'event':
       return sentence(
         node,
@@ -489,6 +492,7 @@ function waitsOfTask(node: Of<'task'>): readonly Sentence[] {
 
 function waitsOfSaga(node: Of<'saga'>): readonly Sentence[] {
   const name = link(node, node.saga);
+  const key = ` of ${node.key}`;
   if (node.status === 'parked') {
     return [
       sentence(
@@ -496,7 +500,7 @@ function waitsOfSaga(node: Of<'saga'>): readonly Sentence[] {
         'bad',
         'The saga ',
         name,
-        ' waits for an operator: resume it or skip the failed work.',
+        `${key} waits for an operator: resume it or skip the failed work.`,
       ),
     ];
   }
@@ -507,14 +511,14 @@ function waitsOfSaga(node: Of<'saga'>): readonly Sentence[] {
         'warn',
         'The saga ',
         name,
-        ` waits for the timer “${timer}” at `,
+        `${key} waits for the timer “${timer}” at `,
         { at: dueAt },
         ', or an event.',
       ),
     );
   }
   const isOver = node.status === 'completed' || node.status === 'compensated';
-  return isOver ? [] : [sentence(node, 'warn', 'The saga ', name, ' waits for an event.')];
+  return isOver ? [] : [sentence(node, 'warn', 'The saga ', name, `${key} waits for an event.`)];
 }
 
 /** How many handlers that passed are counted in one sentence instead of having one each. */

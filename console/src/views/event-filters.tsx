@@ -69,8 +69,7 @@ export function EventFilters({
   const [isOpen, setOpen] = useState(hasMore);
   const [isExact, setExact] = useState(hasTimes);
   const isFiltered = texts.some(({ name }) => search[name] !== undefined) || hasMore;
-  const details = error instanceof ApiError ? error.problem?.details : undefined;
-  const badField = typeof details?.['field'] === 'string' ? details['field'] : undefined;
+  const badField = badFieldOf(error);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const filled = texts.map(({ name }) => [name, draft[name].trim() || undefined] as const);
@@ -150,6 +149,15 @@ export function EventFilters({
       )}
     </form>
   );
+}
+
+/** The field of the filter that the server refused. */
+export function badFieldOf(error: Error | null): string | undefined {
+  const details = error instanceof ApiError ? error.problem?.details : undefined;
+  const field = details?.['field'];
+  return typeof field === 'string' && error instanceof ApiError && error.status === 400
+    ? field
+    : undefined;
 }
 
 function draftOf(search: EventSearch): Draft {

@@ -12,7 +12,7 @@ import { useFollow, type FollowFilter, type LiveEvent } from '../lib/live.ts';
 import { timeSpans, type EventSearch } from '../router.tsx';
 import { Button, cx, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
-import { EventFilters, noFilter } from './event-filters.tsx';
+import { badFieldOf, EventFilters, noFilter } from './event-filters.tsx';
 import { EventSheet } from './event-sheet.tsx';
 
 const pageSize = 100;
@@ -118,7 +118,11 @@ export function EventsView() {
             {tail.isOverflowing ? '+' : ''} new
           </button>
         ) : null}
-        {pages.error !== null && events.length === 0 ? (
+        {badFieldOf(pages.error) !== undefined && events.length === 0 ? (
+          <Empty title="The filter is not valid">
+            Correct the marked field; the other filters stay.
+          </Empty>
+        ) : pages.error !== null && events.length === 0 ? (
           <Failed error={pages.error} onRetry={() => void pages.refetch()} />
         ) : pages.isPending ? (
           <Loading rows={12} />

@@ -103,7 +103,7 @@ function Sentences({
                 aria-hidden={toneNames[sentence.tone] === ''}
                 className={cx('mt-1.5 size-2 shrink-0 rounded-full', dots[sentence.tone])}
               />
-              <p className="min-w-0 break-words">
+              <p className="min-w-0 break-words [&_a]:underline [&_button]:underline">
                 {sentence.parts.map((part, index) => (
                   <SentencePart key={index} part={part} onSelect={onSelect} />
                 ))}

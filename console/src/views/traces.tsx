@@ -180,7 +180,7 @@ function FailedFlows() {
         <ul className="divide-y divide-line">
           {data.flows.map((flow) => (
             <FlowRow key={flow.id} flow={flow}>
-              <span className="flex shrink-0 flex-wrap justify-end gap-1">
+              <span className="flex shrink-0 flex-wrap gap-1 max-sm:order-1 max-sm:basis-full">
                 {flow.failures.map(([what, count]) => (
                   <Badge key={what} tone="bad">
                     {count} {what}
@@ -209,15 +209,15 @@ function FlowRow({ flow, children }: { readonly flow: FlowHead; readonly childre
       <Link
         to="/traces/$id"
         params={{ id: flow.id }}
-        className="flex items-center gap-4 px-4 py-2.5 hover:bg-hover"
+        className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 hover:bg-hover"
       >
-        <span className="min-w-0 flex-1">
+        <span className="min-w-0 flex-1 basis-40">
           <span className="mono block truncate font-medium">{flow.type}</span>
           <span className="mono block truncate text-2xs text-soft">{flow.id}</span>
         </span>
         <span className="hidden shrink-0 text-xs text-soft sm:block">{flow.tenant}</span>
         {children}
-        <span className="w-20 shrink-0 text-right text-xs sm:w-24">
+        <span className="w-24 shrink-0 text-right text-xs">
           <Ago at={flow.at} />
         </span>
       </Link>

@@ -13,7 +13,7 @@ import { filterFor, textBytes, type EventQuery } from './follow.ts';
 import { filterQuery, recordedEvent } from './stream-routes.ts';
 
 /** Of one request: a page of the store has at most 2 MiB. */
-export const searchLimits = {
+const searchLimits = {
   eventsMax: 20_000,
   pagesMax: 32,
   timeMs: 2_000,
@@ -280,5 +280,6 @@ function isText(value: unknown, wanted: string): boolean {
 }
 
 function invalid(field: string, reason: string): MillraceError {
-  return new MillraceError('REQUEST_INVALID', `${field} ${reason}`, { details: { field } });
+  const code = field === 'cursor' ? 'CURSOR_INVALID' : 'REQUEST_INVALID';
+  return new MillraceError(code, `${field} ${reason}`, { details: { field } });
 }
