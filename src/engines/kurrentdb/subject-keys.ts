@@ -93,7 +93,7 @@ export function createKurrentdbKeys({ connection, reader, write }: KeyParts): Su
   }
 
   async function hideBelow(stream: string, truncateBefore: number): Promise<void> {
-    await connection.request((client) => client.setStreamMetadata(stream, { truncateBefore }));
+    await connection.use((client) => client.setStreamMetadata(stream, { truncateBefore }));
   }
 
   return {
