@@ -283,11 +283,13 @@ test(
         if (attempt === 0) await rejectsWith(failed, 'STORE_UNAVAILABLE');
       }
       loses = false;
-      await server.backing.store.append(stream, newEvents(2));
       await db.store.append(stream, newEvents(1));
+      // More than the search reads in any case.
+      const others = newEvents(1_200);
+      await server.backing.store.append(stream, others);
       const again = await db.store.append(stream, events, { expected });
       const all = await server.backing.store.readStream(stream).toArray();
-      assert.equal(all.length, 8);
+      assert.equal(all.length, 3 + 2 + 1 + others.length);
       assert.deepEqual(
         { revision: again.revision, position: again.position, isDuplicate: again.isDuplicate },
         { revision: 4, position: all[4]?.position, isDuplicate: true },

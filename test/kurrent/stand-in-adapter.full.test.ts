@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { openKurrent } from '../../src/engines/kurrentdb/index.ts';
+import { MillraceError } from '../../src/foundation/error.ts';
+import { subjectHeader } from '../../src/store/index.ts';
 import { newEvent, newStream, unique } from '../../src/testing/conformance/store/fixture.ts';
 import type { Preset } from '../../src/testing/kurrent-stand-in/fidelity.ts';
 import { startStandIn } from '../../src/testing/kurrent-stand-in/stand-in.ts';
@@ -29,6 +31,34 @@ test(
       await delivery.ack();
       break;
     }
+  },
+);
+
+test(
+  'a consumer gets an event again whose key could not be read',
+  { timeout: 60_000 },
+  async ({ signal }) => {
+    const key = { kind: 'key', key: new Uint8Array(32) } as const;
+    let failures = 0;
+    await using db = await openKurrent(server.url, {
+      keys: {
+        async get(subjects) {
+          failures -= 1;
+          if (failures === 0) throw new MillraceError('STORE_UNAVAILABLE', 'keys unavailable');
+          return new Map(subjects.map((subject) => [subject, key]));
+        },
+        forget: async () => false,
+      },
+    });
+    const [stream, event] = [newStream(), newEvent({ headers: { [subjectHeader]: 'person-1' } })];
+    await db.store.append(stream, [event]);
+    failures = 1;
+    for await (const delivery of db.store.consume({ group: unique('g'), stream, signal })) {
+      assert.deepEqual(delivery.event.payload, event.payload);
+      await delivery.ack();
+      break;
+    }
+    assert.ok(failures < 0);
   },
 );
 

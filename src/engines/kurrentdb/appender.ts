@@ -2,13 +2,13 @@
 
 import { withinTime } from '../../foundation/async/within-time.ts';
 import type { ExpectedRevision } from '../../store/expected-revision.ts';
+import type { StoredRow } from '../../store/recorded-event.ts';
 import type { StoreEngine, WriteOutcome } from '../../store/store-engine.ts';
 import { toClientEvent } from './event-record.ts';
 import type { Client } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import { actualRevisionOf, isKind, unanswered, unavailable } from './errors.ts';
+import { isKind, rejectionOf, unanswered } from './errors.ts';
 import type { KurrentdbReader } from './reader.ts';
-import { createRecentAppends, type Appended } from './recent-appends.ts';
 import { writeChange, type SentWrite } from './stream-changes.ts';
 
 export interface AppenderParts {
@@ -18,6 +18,17 @@ export interface AppenderParts {
   readonly onAppended: () => void;
 }
 
+/** The last revision of an append, and its position. */
+type Appended = Pick<StoredRow, 'revision' | 'sequence'>;
+
+interface RecentAppend {
+  /** The highest known position before the first attempt: its events have higher ones. */
+  readonly after: number;
+  /** The result, if the append was acknowledged. */
+  readonly appended?: Appended;
+}
+
+const recentMax = 10_000;
 /** The server does not answer an append while it writes an equal one, so the first attempts end early. */
 const attemptsMs = [1_000, 2_000, 7_000] as const;
 /** A large append has more time: as if it were sent at this speed. */
@@ -30,17 +41,33 @@ export function createKurrentdbAppender({
   reader,
   onAppended,
 }: AppenderParts): StoreEngine['write'] {
-  const recent = createRecentAppends();
+  /** The last appends, by stream and first event. */
+  const recent = new Map<string, RecentAppend>();
+
+  function remember(key: string, entry: RecentAppend): RecentAppend {
+    recent.delete(key);
+    recent.set(key, entry);
+    if (recent.size > recentMax) recent.delete(recent.keys().next().value ?? '');
+    return entry;
+  }
 
   /** Sends an append until it is answered, within its time. */
   async function append(write: SentWrite, signal?: AbortSignal): Promise<WriteOutcome> {
+    const { stream, expected, rows } = write;
     const sizeMs = Math.ceil(bytesOf(write) / bytesPerMs);
+    const eventIds = rows.map(({ eventId }) => eventId);
+    const key = `${stream}\n${eventIds[0] ?? ''}`;
     // Before the search: an equal append may find the event while this search is on its way.
     const before = reader.highest;
+    const earlier = recent.get(key);
+    const { after } = earlier ?? remember(key, { after: before });
     for (const [attempt, attemptMs] of attemptsMs.entries()) {
-      const stored = await findEarlier(write);
-      if (stored !== undefined) {
-        return attempt === 0 ? duplicateOf(write, stored) : settled(write, stored, before);
+      const isRepeat = attempt > 0 || earlier !== undefined;
+      // The server compares an exact revision with its log, but recognizes other repeats only while it remembers the ids.
+      if (isRepeat && (expected === 'any' || expected === 'exists')) {
+        const stored = await reader.findAll(stream, eventIds, after);
+        // Another call stored the events. It may still wait for its answer, and is the one that is acknowledged.
+        if (stored !== undefined) return settled(key, stored, attempt === 0 ? Infinity : before);
       }
       const ms = attemptMs + sizeMs;
       const late = (): Promise<never> => Promise.reject(unanswered());
@@ -52,34 +79,23 @@ export function createKurrentdbAppender({
       }, signal);
       if (appended === undefined) continue;
       onAppended();
-      return settled(write, appended, before);
+      return settled(key, appended, before);
     }
     throw unanswered();
   }
 
-  /** Another append stored the events. It may still wait for its answer, and is the one that is acknowledged. */
-  function duplicateOf(write: SentWrite, stored: Appended): WriteOutcome {
-    reader.saw(stored.sequence);
-    const { revision, sequence } = recent.known(write, stored) ?? stored;
-    return { kind: 'duplicate', revision, sequence };
-  }
-
-  /** Finds the events of an earlier attempt, if that may be stored and only the memory of the server would know. */
-  async function findEarlier(write: SentWrite): Promise<Appended | undefined> {
-    const after = recent.begin(write);
-    const { stream, expected, rows } = write;
-    const isExact = expected !== 'any' && expected !== 'exists';
-    if (isExact || after === undefined) return undefined;
-    return reader.findAll(stream, { eventIds: rows.map(({ eventId }) => eventId), after });
-  }
-
-  /** `before` is the highest position known before the append: what stands there was appended earlier. */
-  function settled(write: SentWrite, appended: Appended, before: number): WriteOutcome {
-    const earlier = recent.acknowledge(write, appended);
-    if (earlier !== undefined) return { kind: 'duplicate', ...earlier };
-    const { revision, sequence } = appended;
+  /**
+   * `before` is the highest position known before the append: what stands there was appended earlier. Of equal appends,
+   * only the first one that is answered has appended the events.
+   */
+  function settled(key: string, { revision, sequence }: Appended, before: number): WriteOutcome {
     reader.saw(sequence);
-    return { kind: sequence <= before ? 'duplicate' : 'appended', revision, sequence };
+    const { after = before, appended } = recent.get(key) ?? {};
+    // An append that only begins with the same event is another one.
+    if (appended?.revision === revision) return { kind: 'duplicate', ...appended };
+    if (sequence <= before) return { kind: 'duplicate', revision, sequence };
+    remember(key, { after, appended: { revision, sequence } });
+    return { kind: 'appended', revision, sequence };
   }
 
   // Without multi-stream appends, the store sends one write.
@@ -91,7 +107,7 @@ export function createKurrentdbAppender({
       return [await (isChange ? writeChange(parts, write) : append(write, signal))];
     } catch (error) {
       const rejection = rejectionOf(error);
-      if (rejection === undefined) throw unavailable(error);
+      if (rejection === undefined) throw error;
       return [rejection];
     }
   };
@@ -118,13 +134,6 @@ async function orUnanswered<Result>(answer: Promise<Result>): Promise<Result | u
 
 function bytesOf({ rows }: SentWrite): number {
   return rows.reduce((sum, { payload, meta }) => sum + payload.length + meta.length, 0);
-}
-
-function rejectionOf(error: unknown): WriteOutcome | undefined {
-  if (isKind(error, 'wrong-expected-version')) {
-    return { kind: 'conflict', actual: actualRevisionOf(error) };
-  }
-  return isKind(error, 'stream-deleted', 'stream-tombstoned') ? { kind: 'deleted' } : undefined;
 }
 
 function toStreamState(expected: ExpectedRevision): 'any' | 'no_stream' | 'stream_exists' | bigint {

@@ -1,7 +1,6 @@
 // The part of the official client that this adapter uses.
 
 import type { EventData, KurrentDBClient, RecordedEvent } from '@kurrent/kurrentdb-client';
-import { aborted } from '../../foundation/clock.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { invalid, parseKurrentdbUrl } from './url.ts';
 
@@ -49,22 +48,8 @@ export async function closeClient(client: Client): Promise<void> {
   (await inside(client).getChannel()).close();
 }
 
-/** The items of a subscription, until the server ends it or the signal fires. */
-export async function* itemsOf<Item>(
-  subscription: ClientSubscription<Item>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Item, void, undefined> {
-  const leave = (): void => void subscription.destroy(aborted(signal));
-  signal?.addEventListener('abort', leave, { once: true });
-  try {
-    yield* subscription;
-  } finally {
-    signal?.removeEventListener('abort', leave);
-    await subscription.unsubscribe();
-  }
-}
-
-interface ClientSubscription<Item> extends AsyncIterable<Item> {
+export interface ClientSubscription {
+  once(event: 'confirmation', listener: () => void): unknown;
   destroy(error: Error): unknown;
   unsubscribe(): Promise<void>;
 }

@@ -1,14 +1,14 @@
 // Competing consumers on KurrentDB's persistent subscriptions. The server stores the position of the group, delivers
 // every event to one consumer at a time, and redelivers it if it is not settled.
 
-import { slept } from '../../foundation/async/slept.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import type { MillraceError } from '../../foundation/error.ts';
 import { compileFilter, type EventFilter } from '../../store/event-filter.ts';
-import type { RecordedEvent, StoredRow } from '../../store/recorded-event.ts';
+import type { SubjectKeys } from '../../store/erasure.ts';
+import { decodeReadable, type RecordedEvent } from '../../store/recorded-event.ts';
 import { fromClientRecord } from './event-record.ts';
-import { itemsOf, type Client, type ClientRecord } from './client.ts';
+import type { Client } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import { isKind, isTransient, unavailable } from './errors.ts';
+import { isKind } from './errors.ts';
 import { isWanted, pushDown } from './push-down.ts';
 
 export interface ConsumeOptions {
@@ -50,90 +50,65 @@ export interface Delivery {
 
 export interface ConsumeParts {
   readonly connection: KurrentdbConnection;
-  readonly decode: (rows: readonly StoredRow[]) => Promise<readonly RecordedEvent[]>;
+  readonly subjectKeys: SubjectKeys;
   readonly names: 'strict' | 'open';
-  readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
 }
 
-const pauseMs = { first: 50, max: 2_000 } as const;
+type Subscription = ReturnType<Client['subscribeToPersistentSubscriptionToAll']>;
 
 /** Delivers events until the signal is aborted or the consumer leaves the loop; reconnects after an outage. */
-export async function* consumeGroup(
-  parts: ConsumeParts,
-  options: ConsumeOptions,
-): AsyncGenerator<Delivery, void, undefined> {
-  const { signal } = options;
-  const isAborted = (): boolean => signal?.aborted === true;
-  for (let failures = 1; ; failures += 1) {
-    try {
-      for await (const delivery of deliveries(parts, options)) {
-        failures = 0;
-        yield delivery;
-      }
-      if (isAborted()) return;
-    } catch (error) {
-      if (isAborted()) return;
-      if (!isTransient(error)) throw unavailable(error);
-      parts.onFailure(error);
-    }
-    const sleepMs = Math.min(pauseMs.max, pauseMs.first * 2 ** failures);
-    if (!(await slept(parts.clock, sleepMs, signal))) return;
-  }
-}
-
-type Subscription = ReturnType<Client['subscribeToPersistentSubscriptionToAll']>;
-type Delivered = Parameters<Subscription['ack']>[0];
-
-async function* deliveries(
+export function consumeGroup(
   parts: ConsumeParts,
   options: ConsumeOptions,
 ): AsyncGenerator<Delivery, void, undefined> {
   const { connection, names } = parts;
-  const { signal, inFlightMax = 10 } = options;
-  const filter = compileFilter({ system: options.stream !== undefined, ...options.filter });
-  await connection.use((client) => createGroup(client, options, names), signal);
-  const subscription = await connection.use(
-    async (client) => open(client, options, inFlightMax),
-    signal,
-  );
+  const { signal } = options;
+  const open = async (client: Client) => {
+    await connection.use((any) => createGroup(any, options, names), signal);
+    const subscription = subscribe(client, options);
+    return { subscription, items: deliveries(subscription, parts, options) };
+  };
+  const onFailure = (failure: MillraceError): void => {
+    if (!failure.retryable) throw failure;
+    parts.onFailure(failure);
+  };
+  return connection.follow(open, { signal, onFailure });
+}
+
+async function* deliveries(
+  subscription: Subscription,
+  { subjectKeys }: ConsumeParts,
+  { stream, filter: given }: ConsumeOptions,
+): AsyncGenerator<Delivery, void, undefined> {
+  const filter = compileFilter({ system: stream !== undefined, ...given });
   // The buffer of the Readable is bounded: the server limits the number of unsettled events.
-  for await (const delivered of itemsOf(subscription, signal)) {
-    const { event, retryCount } = delivered as {
-      readonly event?: ClientRecord;
-      readonly retryCount?: number;
-    };
+  for await (const item of subscription) {
+    const nack = (action: 'park' | 'retry' | 'skip') => (reason: string) =>
+      subscription.nack(action, reason, item);
+    const { event, retryCount } = item;
     const row = event === undefined ? undefined : fromClientRecord(event);
-    const [recorded] = row !== undefined && isWanted(filter, row) ? await parts.decode([row]) : [];
-    if (recorded === undefined) await subscription.ack(delivered);
-    else if (recorded.unreadable !== undefined)
-      await subscription.nack('park', recorded.unreadable, delivered);
-    else yield toDelivery(subscription, delivered, { event: recorded, retryCount });
+    const rows = row !== undefined && isWanted(filter, row) ? [row] : [];
+    const [recorded] = await decodeReadable(rows, subjectKeys);
+    if (recorded === undefined) await subscription.ack(item);
+    else if (recorded.unreadable !== undefined) await nack('park')(recorded.unreadable);
+    else {
+      yield {
+        event: recorded,
+        attempt: retryCount + 1,
+        ack: () => subscription.ack(item),
+        retry: nack('retry'),
+        park: nack('park'),
+        skip: nack('skip'),
+      };
+    }
   }
 }
 
-function toDelivery(
-  subscription: Subscription,
-  delivered: Delivered,
-  {
-    event,
-    retryCount = 0,
-  }: { readonly event: RecordedEvent; readonly retryCount?: number | undefined },
-): Delivery {
-  const nack = (action: 'park' | 'retry' | 'skip') => async (reason: string) => {
-    await subscription.nack(action, reason, delivered);
-  };
-  return {
-    event,
-    attempt: retryCount + 1,
-    ack: () => subscription.ack(delivered),
-    retry: nack('retry'),
-    park: nack('park'),
-    skip: nack('skip'),
-  };
-}
-
-function open(client: Client, { stream, group }: ConsumeOptions, bufferSize: number): Subscription {
+function subscribe(
+  client: Client,
+  { stream, group, inFlightMax: bufferSize = 10 }: ConsumeOptions,
+): Subscription {
   const opened =
     stream === undefined
       ? client.subscribeToPersistentSubscriptionToAll(group, { bufferSize })
@@ -148,6 +123,7 @@ async function createGroup(
 ): Promise<void> {
   const { group, stream, from = 'start', attemptsMax = 10, settleWithinMs = 30_000 } = options;
   const settings = {
+    startFrom: from,
     resolveLinkTos: false,
     extraStatistics: false,
     messageTimeout: settleWithinMs,
@@ -163,16 +139,12 @@ async function createGroup(
   } as const;
   try {
     if (stream !== undefined) {
-      const toStream = { ...settings, startFrom: from };
-      await client.createPersistentSubscriptionToStream(stream, group, toStream);
+      await client.createPersistentSubscriptionToStream(stream, group, settings);
       return;
     }
     const { server } = pushDown(compileFilter(options.filter), names);
-    await client.createPersistentSubscriptionToAll(
-      group,
-      { ...settings, startFrom: from },
-      server === undefined ? {} : { filter: server },
-    );
+    const filtering = server === undefined ? {} : { filter: server };
+    await client.createPersistentSubscriptionToAll(group, settings, filtering);
   } catch (error) {
     if (!isKind(error, 'persistent-subscription-exists')) throw error;
   }

@@ -17,17 +17,14 @@ export async function examineKurrentdb(
   { timeoutMs }: Examination,
 ): Promise<readonly Finding[]> {
   const readLast = (connection: KurrentdbConnection): Promise<unknown> =>
-    connection.request((client) =>
+    connection.use((client) =>
       Array.fromAsync(client.readAll({ direction: 'backwards', fromPosition: 'end', maxCount: 1 })),
     );
   const checks: Checks<KurrentdbConnection> = {
-    reachable: async (connection) => [
-      {
-        check: 'reachable',
-        level: 'ok',
-        detail: `version ${await connection.request(serverVersion)}`,
-      },
-    ],
+    async reachable(connection) {
+      const detail = `version ${await connection.use(serverVersion)}`;
+      return [{ check: 'reachable', level: 'ok', detail }];
+    },
     async permissions(connection) {
       await readLast(connection);
       return [{ check: 'permissions', level: 'ok', detail: 'the user may read all streams' }];

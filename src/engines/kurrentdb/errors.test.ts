@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unavailable } from './errors.ts';
+import { rejectionOf, unavailable } from './errors.ts';
 
 const failure = (message: string, type?: string): Error =>
   Object.assign(new Error(message), type === undefined ? {} : { type });
@@ -42,4 +42,18 @@ test('a missing right is final, and an append that is too large is a wrong input
   assert.match(denied.message, /check user and password/);
   const large = unavailable(failure('too large', 'maximum-append-size-exceeded'));
   assert.equal(large.code, 'APPEND_INVALID');
+});
+
+test('a rejected append is one, whatever the name of its stream is', () => {
+  const conflict = failure('conflict in stream tls.certificate.v1-1', 'wrong-expected-version');
+  for (const [actualState, actual] of [
+    [7n, 7],
+    ['no_stream', -1],
+  ] as const) {
+    const error = unavailable(Object.assign(conflict, { actualState }));
+    assert.deepEqual(rejectionOf(error), { kind: 'conflict', actual });
+  }
+  const deleted = unavailable(failure('stream tls.certificate.v1-1 is deleted', 'stream-deleted'));
+  assert.deepEqual(rejectionOf(deleted), { kind: 'deleted' });
+  assert.equal(rejectionOf(unavailable(failure('connection reset'))), undefined);
 });

@@ -1,6 +1,9 @@
-// Classifies errors of the client: rejections that callers handle, transient failures, and other errors.
+// Classifies the errors of the client: rejections that callers handle, failures that pass, and other failures.
 
 import { MillraceError } from '../../foundation/error.ts';
+import type { WriteOutcome } from '../../store/store-engine.ts';
+
+type Rejection = Extract<WriteOutcome, { readonly kind: 'conflict' | 'deleted' }>;
 
 /** Kinds of errors after which a retry may succeed; the server may have executed the operation nevertheless. */
 const transientKinds = new Set([
@@ -41,42 +44,21 @@ const setUpProblems: readonly (readonly [pattern: RegExp, problem: string])[] = 
   [/unauthenticated/i, 'the server rejected the user or the password of the URL'],
 ];
 
-/** Undefined if a retry may succeed. */
-function setUpProblemOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  return setUpProblems.find(([pattern]) => pattern.test(error.message))?.[1];
-}
-
 /** An append that was not answered in time; a caller may repeat it. */
-export function unanswered(): Error {
-  return Object.assign(new Error('the server did not answer the append in time'), {
-    type: 'deadline-exceeded',
-  });
+export function unanswered(): MillraceError {
+  const late = new Error('the server did not answer the append in time');
+  return unavailable(Object.assign(late, { type: 'deadline-exceeded' }));
 }
 
-/** Returns the kind of an error: `wrong-expected-version`, `stream-not-found`, …; undefined for other errors. */
+/** The kind of an error, also of a translated one: `wrong-expected-version`, `stream-not-found`, … */
 function kindOf(error: unknown): string | undefined {
-  const type = (error as { readonly type?: unknown } | undefined)?.type;
-  return typeof type === 'string' ? type : undefined;
+  const { type } = (error ?? {}) as { readonly type?: unknown };
+  const kind = error instanceof MillraceError ? error.details['kind'] : type;
+  return typeof kind === 'string' ? kind : undefined;
 }
 
 export function isKind(error: unknown, ...kinds: readonly string[]): boolean {
-  const kind = kindOf(error);
-  return kind !== undefined && kinds.includes(kind);
-}
-
-/** The last revision of the stream in a wrong-expected-version error; −1: no events. */
-export function actualRevisionOf(error: unknown): number {
-  const { actualState } = error as { readonly actualState?: unknown };
-  return typeof actualState === 'bigint' && actualState >= 0n ? Number(actualState) : -1;
-}
-
-export function isTransient(error: unknown): boolean {
-  if (error instanceof MillraceError) return error.code === 'STORE_UNAVAILABLE' && error.retryable;
-  if (setUpProblemOf(error) !== undefined) return false;
-  const kind = kindOf(error);
-  if (kind !== undefined && kind !== 'unknown') return transientKinds.has(kind);
-  return error instanceof Error && transientWords.test(error.message);
+  return kinds.includes(kindOf(error) ?? '');
 }
 
 /** Whether the server is reachable and starts. */
@@ -84,26 +66,36 @@ export function isStarting(error: unknown): boolean {
   return error instanceof Error && /not ready/i.test(error.message);
 }
 
-export function isAccessDenied(error: unknown): boolean {
-  return error instanceof MillraceError && error.details['kind'] === 'access-denied';
+/** Undefined: the server did not reject the append. */
+export function rejectionOf(error: unknown): Rejection | undefined {
+  if (isKind(error, 'stream-deleted', 'stream-tombstoned')) return { kind: 'deleted' };
+  if (!isKind(error, 'wrong-expected-version')) return undefined;
+  const { cause } = error as { readonly cause: { readonly actualState?: unknown } };
+  const actual = typeof cause.actualState === 'bigint' ? Number(cause.actualState) : -1;
+  return { kind: 'conflict', actual: Math.max(actual, -1) };
 }
 
-/** Translates every error that the adapter does not handle. */
+/** The connection translates every error of the client. */
 export function unavailable(error: unknown): MillraceError {
   if (error instanceof MillraceError) return error;
-  const problem = setUpProblemOf(error);
+  const kind = kindOf(error);
+  const reason = (error instanceof Error ? error.message : String(error)) || (kind ?? 'no reason');
+  const isTyped = kind !== undefined && kind !== 'unknown';
+  const retryable = isTyped ? transientKinds.has(kind) : transientWords.test(reason);
+  // The message of another answer may quote the name of a stream.
+  const mayBeSetUp = !isTyped || retryable || kind === 'access-denied';
+  const problem = setUpProblems.find(([pattern]) => mayBeSetUp && pattern.test(reason))?.[1];
   if (problem !== undefined) {
     return new MillraceError('CONFIG_INVALID', `KurrentDB cannot be used: ${problem}`, {
       cause: error,
       details: { reason: problem },
     });
   }
-  const kind = kindOf(error);
-  const reason = (error instanceof Error ? error.message : String(error)) || (kind ?? 'no reason');
-  if (kind !== undefined && tooLargeKinds.has(kind)) {
+  const details = { reason, ...(kind === undefined ? {} : { kind }) };
+  if (tooLargeKinds.has(kind ?? '')) {
     return new MillraceError('APPEND_INVALID', `append too large for the server: ${reason}`, {
       cause: error,
-      details: { reason, kind },
+      details,
     });
   }
   const hint =
@@ -114,11 +106,7 @@ export function unavailable(error: unknown): MillraceError {
         : '';
   return new MillraceError('STORE_UNAVAILABLE', `KurrentDB request failed: ${reason}${hint}`, {
     cause: error,
-    retryable: isTransient(error),
-    details: { reason, ...(kind === undefined ? {} : { kind }) },
+    retryable,
+    details,
   });
-}
-
-export function storeClosed(): MillraceError {
-  return new MillraceError('STORE_CLOSED', 'the event store was closed');
 }

@@ -11,20 +11,16 @@ import { decodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 
-export interface RecordOptions {
-  /** Replaces the payload of the row. */
-  readonly data?: unknown;
-}
-
 /** Contains the JSON of an envelope of another shape, which open stores accept. */
 const wholeKey = '$millrace';
 const texts = new Set(['occurredAt', 'idempotencyKey', 'tenant', 'correlationId', 'causationId']);
 const objects = new Set(['aggregate', 'user', 'headers']);
 
+/** Given data replaces the payload of the row. */
 export function toClientEvent(
   stream: string,
   row: RowToWrite,
-  options: RecordOptions = {},
+  given: { readonly data?: unknown } = {},
 ): ClientEvent {
   const id = eventUuid(row.eventId);
   const envelope: Record<string, unknown> = { ...decodeMeta(stream, row.meta) };
@@ -46,7 +42,7 @@ export function toClientEvent(
     id,
     type: row.type,
     contentType: 'application/json',
-    data: 'data' in options ? options.data : (JSON.parse(row.payload) as unknown),
+    data: 'data' in given ? given.data : (JSON.parse(row.payload) as unknown),
     metadata: formattedMetadata(envelope, eventId) ?? ownMetadata,
   } as ClientEvent;
 }

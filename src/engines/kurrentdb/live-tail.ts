@@ -6,22 +6,23 @@ import { createWaiters } from '../../foundation/async/waiters.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { slept } from '../../foundation/async/slept.ts';
 import { tailLimits, type TailRow } from '../../store/append-tail.ts';
-import { rowBytes, rowsBytes } from '../../store/page-bound.ts';
+import { compileFilter } from '../../store/event-filter.ts';
+import { pageLimits, rowBytes, rowsBytes } from '../../store/page-bound.ts';
 import type { AllPage, AllQuery, StoreEngine } from '../../store/store-engine.ts';
-import { itemsOf } from './client.ts';
+import type { Client } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
+import type { KurrentdbReader } from './reader.ts';
 import { createPageCollector, type RecordsPage } from './records-page.ts';
 
-export interface KurrentdbTail extends AsyncDisposable {
+export interface KurrentdbTail extends AsyncDisposable, Pick<StoreEngine, 'whenMore'> {
   /** The page from memory; undefined if it needs older events, or nothing is followed. */
   read(query: AllQuery): AllPage | undefined;
-  readonly whenMore: StoreEngine['whenMore'];
   /** There may be new events. */
   readonly notify: () => void;
 }
 
 export interface TailOptions {
-  readonly readAfter: (after: number) => Promise<RecordsPage>;
+  readonly readAll: KurrentdbReader['readAll'];
   /** How often the loop reads without a notification. */
   readonly pollIntervalMs: number;
   readonly onFailure: (error: unknown) => void;
@@ -31,12 +32,16 @@ export interface TailOptions {
 interface Followed {
   from: number;
   to: number;
-  rows: TailRow[];
-  bytes: number;
+  rows: readonly TailRow[];
 }
 
-/** The pause before a new subscription; every failure doubles it. */
-const retryMs = { first: 50, max: 2_000 } as const;
+const everything = {
+  direction: 'forwards',
+  filter: compileFilter({ system: true }),
+  isLive: true,
+  limit: pageLimits.eventsDefault,
+  bytesMax: pageLimits.bytesDefault,
+} as const;
 
 /**
  * The first pause after a notification; each one doubles, up to the poll interval. The node that is read may get the
@@ -44,47 +49,34 @@ const retryMs = { first: 50, max: 2_000 } as const;
  */
 const lagMs = 50;
 
-/** A filter that matches no event: the server sends a checkpoint per event instead of the event. */
-const nothing = {
-  filterOn: 'eventType',
-  prefixes: ['$millrace.none'],
-  checkpointInterval: 1,
-  maxSearchWindow: 1,
-} as const;
-
 export function createKurrentdbTail(
   connection: KurrentdbConnection,
-  { readAfter, pollIntervalMs, onFailure }: TailOptions,
+  { readAll, pollIntervalMs, onFailure }: TailOptions,
 ): KurrentdbTail {
   const waiters = createWaiters();
   const end = new AbortController();
   let followed: Followed | undefined;
-  let isNotified = false;
-  let sleeping = new AbortController();
-
-  function notify(): void {
-    isNotified = true;
-    sleeping.abort();
-  }
+  /** Aborted by a notification, also during the read before the pause. */
+  let pausing = new AbortController();
+  const notify = (): void => pausing.abort();
 
   /** Runs while readers wait. After a failure the readers read themselves and report the outage. */
   async function follow(after: number): Promise<void> {
-    const own: Followed = { from: after, to: after, rows: [], bytes: 0 };
+    const own: Followed = { from: after, to: after, rows: [] };
     followed = own;
     const listening = new AbortController();
     let pauseMs: number = lagMs;
     try {
-      void listen(AbortSignal.any([end.signal, listening.signal]));
+      listen(AbortSignal.any([end.signal, listening.signal])).catch(onFailure);
       while (!end.signal.aborted) {
-        isNotified = false;
-        const page = await readAfter(own.to);
+        pausing = new AbortController();
+        const page = await readAll({ ...everything, after: own.to });
         if (page.considered > own.to) {
           addPage(own, page);
           waiters.wakeAll();
         }
         if (!page.end) continue;
-        sleeping = new AbortController();
-        const isIdle = !isNotified && (await slept(systemClock, pauseMs, sleeping.signal));
+        const isIdle = await slept(systemClock, pauseMs, pausing.signal);
         if (isIdle && pauseMs === pollIntervalMs && waiters.size === 0) return;
         pauseMs = isIdle ? Math.min(pauseMs * 2, pollIntervalMs) : lagMs;
       }
@@ -95,27 +87,24 @@ export function createKurrentdbTail(
     }
   }
 
-  /** Keeps one subscription until it is aborted. */
   async function listen(signal: AbortSignal): Promise<void> {
-    for (let failures = 0; !signal.aborted; failures += 1) {
-      try {
-        await connection.use(async (client) => {
-          const subscription = client.subscribeToAll({
-            fromPosition: 'end',
-            filter: { ...nothing, prefixes: [...nothing.prefixes], checkpointReached: notify },
-          });
-          subscription.on('confirmation', () => {
-            failures = 0;
-            // Events before the confirmation have no notification.
-            notify();
-          });
-          await Array.fromAsync(itemsOf(subscription, signal), notify);
-        });
-      } catch (error) {
-        if (!signal.aborted) onFailure(error);
-      }
-      await slept(systemClock, Math.min(retryMs.max, retryMs.first * 2 ** failures), signal);
-    }
+    const open = async (client: Client) => {
+      const subscription = client.subscribeToAll({
+        fromPosition: 'end',
+        filter: {
+          // It matches no event: the server sends a checkpoint per event instead of the event.
+          filterOn: 'eventType',
+          prefixes: ['$millrace.none'],
+          checkpointInterval: 1,
+          maxSearchWindow: 1,
+          checkpointReached: notify,
+        },
+      });
+      // Events before the confirmation have no notification.
+      subscription.once('confirmation', notify);
+      return { subscription, items: subscription };
+    };
+    await Array.fromAsync(connection.follow(open, { signal, onFailure }), notify);
   }
 
   return {
@@ -126,9 +115,10 @@ export function createKurrentdbTail(
       if (after < from || after > to) return undefined;
       const collector = createPageCollector(query);
       for (const row of rows) {
-        if (row.sequence > after && !collector.add(row.sequence, row)) return collector.page(false);
+        if (row.sequence > after && !collector.add(row.sequence, row))
+          return collector.page('full');
       }
-      return { ...collector.page(true), considered: to };
+      return { ...collector.page('end'), considered: to };
     },
     notify,
     async whenMore(after, signal) {
@@ -140,7 +130,7 @@ export function createKurrentdbTail(
     },
     async [Symbol.asyncDispose]() {
       end.abort();
-      sleeping.abort();
+      notify();
       waiters.wakeAll();
     },
   };
@@ -149,7 +139,7 @@ export function createKurrentdbTail(
 /** Bounded: a reader that needs an evicted event reads it from the server. */
 function addPage(followed: Followed, page: RecordsPage): void {
   const rows = [...followed.rows, ...page.rows];
-  let bytes = followed.bytes + rowsBytes(page.rows);
+  let bytes = rowsBytes(rows);
   let evicted = 0;
   while (rows.length - evicted > tailLimits.rowsMax || bytes > tailLimits.bytesMax) {
     const row = rows[evicted] as TailRow;
@@ -158,6 +148,5 @@ function addPage(followed: Followed, page: RecordsPage): void {
     evicted += 1;
   }
   followed.rows = rows.slice(evicted);
-  followed.bytes = bytes;
   followed.to = page.considered;
 }

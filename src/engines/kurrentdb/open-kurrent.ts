@@ -5,19 +5,13 @@ import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import { createEventStore, type EventStoreOptions } from '../../store/create-event-store.ts';
-import { decodeReadable } from '../../store/recorded-event.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { SubjectKeys } from '../../store/erasure.ts';
 import type { StoreEngine } from '../../store/store-engine.ts';
-import {
-  consumeGroup,
-  type ConsumeOptions,
-  type ConsumeParts,
-  type Delivery,
-} from './competing-consumers.ts';
+import { consumeGroup, type ConsumeOptions, type Delivery } from './competing-consumers.ts';
 import { serverVersion, type Client } from './client.ts';
 import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
-import { isAccessDenied, isStarting, isTransient } from './errors.ts';
+import { isKind, isStarting, unavailable } from './errors.ts';
 import { createKurrentdbAppender } from './appender.ts';
 import { createKurrentdbKeys } from './subject-keys.ts';
 import { createKurrentdbTail } from './live-tail.ts';
@@ -77,17 +71,16 @@ export async function openKurrent(
     observer.log?.warn({ err }, 'connection lost, reconnecting');
 
   const connection = await connectKurrentdb(target, onFailure);
-  const reader = createKurrentdbReader(connection, { names, clock });
+  const reader = createKurrentdbReader(connection, names);
   try {
     await whenReady(() => opened(connection, reader), clock);
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
   }
-  const { readAfter } = reader;
-  const tail = createKurrentdbTail(connection, { readAfter, pollIntervalMs, onFailure });
-  const { notify: onAppended } = tail;
-  const write = createKurrentdbAppender({ connection, reader, onAppended });
+  const { readAll } = reader;
+  const tail = createKurrentdbTail(connection, { readAll, pollIntervalMs, onFailure });
+  const write = createKurrentdbAppender({ connection, reader, onAppended: tail.notify });
   const subjectKeys = keys ?? createKurrentdbKeys({ connection, reader, write });
 
   const engine: StoreEngine = {
@@ -106,7 +99,7 @@ export async function openKurrent(
     },
     write,
     ...reader,
-    readAll: async (query) => tail.read(query) ?? reader.readAll(query),
+    readAll: async (query) => tail.read(query) ?? readAll(query),
     whenMore: tail.whenMore,
     async scavenge() {
       throw new MillraceError(
@@ -121,9 +114,8 @@ export async function openKurrent(
       await connection[Symbol.asyncDispose]();
     },
   };
-  const decode: ConsumeParts['decode'] = (rows) => decodeReadable(rows, subjectKeys);
   const consume = (about: ConsumeOptions): AsyncIterable<Delivery> =>
-    consumeGroup({ connection, decode, names, clock, onFailure }, about);
+    consumeGroup({ connection, subjectKeys, names, onFailure }, about);
   const store = Object.assign(createEventStore(engine, options), { consume });
   return { store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
@@ -133,24 +125,23 @@ async function opened(connection: KurrentdbConnection, reader: KurrentdbReader):
   const late = (): never => {
     throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
   };
-  await withinTime(connection.request(serverVersion), { ms: openMsMax, late });
+  await withinTime(connection.use(serverVersion), { ms: openMsMax, late });
   try {
     // Appends compare their positions with this one.
     await withinTime(reader.head(), { ms: openMsMax, late });
   } catch (error) {
-    if (isStarting(error)) throw error;
-    // Otherwise the first read reports the outage.
-    if (!isTransient(error)) await checkUser(reader, error);
+    if (isKind(error, 'access-denied')) await checkUser(reader);
+    // The first read reports an outage.
+    else if (isStarting(error) || !unavailable(error).retryable) throw error;
   }
 }
 
 /** A user who may only append to some streams cannot read all events; a wrong password fails here. */
-async function checkUser(reader: KurrentdbReader, refusal: unknown): Promise<void> {
-  if (!isAccessDenied(refusal)) throw refusal;
+async function checkUser(reader: KurrentdbReader): Promise<void> {
   try {
     await reader.hiddenRevision('millrace.probe');
   } catch (error) {
-    if (!isAccessDenied(error)) throw error;
+    if (!isKind(error, 'access-denied')) throw error;
   }
 }
 

@@ -30,10 +30,9 @@ const withoutSystem = onType({ regex: '^[^$].*' });
 export function pushDown(filter: RowFilter, names: 'strict' | 'open'): PushedDown {
   const given = filter.given ?? {};
   // Types are more selective than categories: most types belong to one category that has several types.
-  const server = byTypes(given) ?? byStream(given, names) ?? byTypeText(given);
-  if (server !== undefined) return { server, isExact: false };
-  if (given.system === true) return { server: undefined, isExact: isEmpty(given) };
-  return { server: withoutSystem, isExact: isEmpty(given) };
+  const part = byTypes(given) ?? byStream(given, names) ?? byTypeText(given);
+  const others = given.system === true ? undefined : withoutSystem;
+  return { server: part ?? others, isExact: isEmpty(given) };
 }
 
 /** Whether an event matches the whole filter; the keys of data subjects never do. */
@@ -74,7 +73,7 @@ function byTypeText({ typePrefixes, typePattern }: EventFilter): ServerFilter | 
   return isPlainPattern(typePattern) ? onType({ regex: typePattern }) : undefined;
 }
 
-function onStream(expression: Expression): ServerFilter {
+export function onStream(expression: Expression): ServerFilter {
   return { filterOn: 'streamName', checkpointInterval: 1, ...expression };
 }
 

@@ -1,16 +1,16 @@
 // Reads pages of a stream and of all events, single events by id, and stream states.
 
-import type { Clock } from '../../foundation/clock.ts';
+import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { TailRow } from '../../store/append-tail.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
-import { createPageMeter, pageLimits } from '../../store/page-bound.ts';
+import { createPageMeter, type PageBound } from '../../store/page-bound.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type {
-  AllPage,
   AllQuery,
   RowFilter,
+  StoreEngine,
   StreamPage,
   StreamQuery,
 } from '../../store/store-engine.ts';
@@ -24,39 +24,26 @@ import {
 } from './event-record.ts';
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import { actualRevisionOf, isKind, unavailable } from './errors.ts';
-import { isWanted, mayMatch, pushDown, type PushedDown } from './push-down.ts';
+import { isKind, rejectionOf } from './errors.ts';
+import { isWanted, mayMatch, onStream, pushDown, type PushedDown } from './push-down.ts';
 import { createPageCollector, type RecordsPage } from './records-page.ts';
 
-export interface ReaderOptions {
-  readonly names: 'strict' | 'open';
-  readonly clock: Clock;
-}
+type EngineReads = Pick<
+  StoreEngine,
+  'readStream' | 'findEvent' | 'head' | 'positionBefore' | 'streamState'
+>;
 
-export interface KurrentdbReader {
+export interface KurrentdbReader extends Required<EngineReads> {
   /** The highest position that was read or acknowledged. */
   readonly highest: number;
   saw(sequence: number): void;
-  readStream(query: StreamQuery): Promise<StreamPage>;
-  readAll(query: AllQuery): Promise<AllPage>;
-  /** All events after a position. */
-  readonly readAfter: (after: number) => Promise<RecordsPage>;
-  findEvent(stream: string, eventId: string): Promise<TailRow | undefined>;
-  /** The last of these events, if all of them are among the newest events of the stream. */
-  findAll(stream: string, search: RecentSearch): Promise<TailRow | undefined>;
+  readonly readAll: (query: AllQuery) => Promise<RecordsPage>;
+  /** The last of these events, if all are among the newest events of the stream, or after the position. */
+  findAll(stream: string, eventIds: readonly string[], after: number): Promise<TailRow | undefined>;
   /** The last visible event; from the leader, unless the URL prefers followers. */
   newest(stream: string): Promise<StoredRow | undefined>;
-  head(): Promise<number>;
-  positionBefore(atMs: number): Promise<number>;
-  streamState(stream: string): Promise<StreamState | undefined>;
   /** The last revision of a stream that cannot be read. */
   hiddenRevision(stream: string): Promise<number | 'tombstone'>;
-}
-
-interface RecentSearch {
-  readonly eventIds: readonly string[];
-  /** Events up to this revision are not searched. */
-  readonly after: number;
 }
 
 /** The records that one read requests from the server. */
@@ -66,42 +53,34 @@ const recent = { min: 1_000, max: 10_000 } as const;
 /** How long a read waits for a node that is behind a position that the store has given out. */
 const lagging = { waitMs: 50, attemptsMax: 100 } as const;
 
-const newestFirst = { direction: 'backwards', from: Number.MAX_SAFE_INTEGER } as const;
+const all = Number.MAX_SAFE_INTEGER;
+const newestFirst = { direction: 'backwards', from: all, limit: all } as const;
+const oldestFirst = { direction: 'forwards', from: 0 } as const;
 const backwards = { direction: 'backwards', fromPosition: 'end' } as const;
 const tombstone: StreamState = { revision: -1, truncateBefore: 0, tombstoned: true };
 
 export function createKurrentdbReader(
   connection: KurrentdbConnection,
-  { names, clock }: ReaderOptions,
+  names: 'strict' | 'open',
 ): KurrentdbReader {
   let highest = 0;
-  /** Where the server found no further match of a subscription: up to there, asking it again is a waste. */
-  const noMatchUpTo = new WeakMap<RowFilter, number>();
+  /** Subscriptions that catch up and have no further match: asking the server again is a waste. */
+  const withoutMatch = new WeakSet<RowFilter>();
   const saw = (sequence: number): void => {
     if (sequence > highest) highest = sequence;
   };
 
   /** Calls `isLast` with each visible event until it returns true. A missing stream has no events. */
   async function visit(
-    {
-      stream,
-      direction,
-      from,
-      maxCount = Number.MAX_SAFE_INTEGER,
-      fromLeader,
-      signal,
-    }: StreamVisit,
+    query: StreamVisit,
     isLast: (row: TailRow) => boolean,
   ): Promise<'stopped' | 'end' | 'tombstone'> {
+    const { stream, direction, from, limit: maxCount, fromLeader = false, signal } = query;
     const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
-    const options: StreamOptions = { direction, fromRevision, maxCount };
+    const options = { direction, fromRevision, maxCount, requiresLeader: fromLeader } as const;
     try {
       return await connection.use(async (client) => {
-        const reading =
-          fromLeader === true
-            ? fromLeaderFirst(client, stream, options)
-            : client.readStream(stream, options);
-        for await (const record of recordsOf(reading)) {
+        for await (const record of recordsOf(client.readStream(stream, options))) {
           const row = fromClientRecord(record);
           saw(row.sequence);
           if (isLast(row)) return 'stopped';
@@ -109,16 +88,19 @@ export function createKurrentdbReader(
         return 'end';
       }, signal);
     } catch (error) {
+      // A client that prefers followers cannot ask the leader; a follower may lack the newest events.
+      const isFollower = fromLeader && isKind(error, 'not-leader');
+      if (isFollower) return visit({ ...query, fromLeader: false }, isLast);
       if (isKind(error, 'stream-not-found')) return 'end';
       if (isKind(error, 'stream-deleted')) return 'tombstone';
-      throw unavailable(error);
+      throw error;
     }
   }
 
-  async function readStream(query: PageOfStream): Promise<StreamPage> {
+  async function readStream(query: StreamVisit & PageBound): Promise<StreamPage> {
     const rows: TailRow[] = [];
     const isLast = createPageMeter(query);
-    const visited = await visit({ ...query, maxCount: query.limit }, (row) => {
+    const visited = await visit(query, (row) => {
       rows.push(row);
       return isLast(row);
     });
@@ -127,71 +109,56 @@ export function createKurrentdbReader(
   }
 
   /** The first or the last visible event. */
-  function edge(
-    stream: string,
-    direction: 'forwards' | 'backwards',
-    fromLeader = false,
-  ): Promise<StreamPage> {
-    const from = direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER;
-    return readStream({ stream, direction, from, limit: 1, bytesMax: 1, fromLeader });
+  function edge(stream: string, end: Omit<StreamVisit, 'stream' | 'limit'>): Promise<StreamPage> {
+    return readStream({ ...end, stream, limit: 1, bytesMax: 1 });
   }
 
   /**
    * The server filters the pages of bounded reads and of subscriptions that catch up. Their position is that of the last
    * record that the server returned.
    */
-  async function readAll(query: AllQuery): Promise<AllPage> {
+  async function readAll(query: AllQuery): Promise<RecordsPage> {
     const { direction, after, filter, isInclusive = false, isLive, signal } = query;
     if (direction === 'backwards' && after === 0) return { rows: [], considered: 0, end: true };
     const at = isInclusive ? await rowAt(after, signal) : undefined;
     if (at !== undefined && isWanted(filter, at)) {
       return { rows: [at], considered: after, end: false };
     }
+    if (isLive === true) withoutMatch.delete(filter);
+    if (isLive === true || withoutMatch.has(filter)) return readPage(query);
     const pushed = pushDown(filter, names);
-    if (isLive === undefined) return readPage({ ...query, ...pushed });
-    if (isLive || pushed.server === undefined || after < (noMatchUpTo.get(filter) ?? 0)) {
-      return readPage(query);
-    }
-    const matches = await readPage({ ...query, ...pushed });
-    if (matches.considered > after) return { ...matches, end: false };
+    const page = await readPage({ ...query, ...pushed });
+    if (isLive === undefined || pushed.server === undefined) return page;
+    if (page.considered > after) return { ...page, end: false };
     // The server does not say how far it searched, so the rest is read without its filter.
-    noMatchUpTo.set(filter, await head());
+    withoutMatch.add(filter);
     return readPage(query);
-  }
-
-  function readAfter(after: number): Promise<RecordsPage> {
-    const bound = { limit: readMax, bytesMax: pageLimits.bytesDefault };
-    return readPage({ direction: 'forwards', after, ...bound });
   }
 
   /** Reads one page. Its position is that of a record which this read returned. */
   async function readPage(query: PageQuery): Promise<RecordsPage> {
     const { direction, after, limit, filter, server, isExact = false } = query;
-    const { maxCount = Math.max(limit + 1, isExact ? 0 : readMax) } = query;
+    // One more on each side: a forward read starts with the record at its position, if that still exists.
+    const { maxCount = Math.max(limit + 2, isExact ? 0 : readMax) } = query;
     const collector = createPageCollector(query);
     let read = 0;
-    let isWithinTransaction = false;
     const fromPosition = positionOf(after, direction);
     const options = { direction, fromPosition, maxCount, ...(server && { filter: server }) };
-    const isFull = await connection.request(async (client) => {
+    const isFull = await connection.use(async (client) => {
       for await (const record of recordsOf(client.readAll(options))) {
         read += 1;
         const sequence = sequenceOf(record);
         saw(sequence);
-        // A forward read starts with the record at its position, if that still exists.
         if (direction === 'forwards' ? sequence <= after : sequence >= after) continue;
-        isWithinTransaction = record.position?.prepare !== record.position?.commit;
-        const isPossible = filter === undefined || mayMatch(filter, record);
-        if (!collector.add(sequence, isPossible ? fromClientRecord(record) : undefined))
-          return true;
+        const row = mayMatch(filter, record) ? fromClientRecord(record) : undefined;
+        if (!collector.add(sequence, row)) return true;
       }
       return false;
     }, query.signal);
-    if (isFull || read < maxCount || !isWithinTransaction) {
-      return collector.page(!isFull && read < maxCount);
-    }
-    const page = collector.withoutLast();
-    return page.considered === after ? readPage({ ...query, maxCount: maxCount * 2 }) : page;
+    const page = collector.page(isFull ? 'full' : read < maxCount ? 'end' : 'cut');
+    // An old explicit transaction has more events than were read.
+    const isStuck = !page.end && page.considered === after;
+    return isStuck ? readPage({ ...query, maxCount: maxCount * 2 }) : page;
   }
 
   /** The event at a position. Waits for a node of the cluster that has not received it yet. */
@@ -203,7 +170,7 @@ export function createKurrentdbReader(
     for (let attempt = 1; attempt <= lagging.attemptsMax; attempt += 1) {
       const row = await firstOf({ ...at, maxCount: 1 }, () => true, signal);
       if (row !== undefined) return row.sequence === sequence ? row : undefined;
-      await clock.sleep(lagging.waitMs, signal);
+      await systemClock.sleep(lagging.waitMs, signal);
     }
     throw new MillraceError('STORE_UNAVAILABLE', 'the server is behind a known position');
   }
@@ -214,7 +181,7 @@ export function createKurrentdbReader(
     isMatch: (record: ClientRecord) => boolean,
     signal?: AbortSignal,
   ): Promise<TailRow | undefined> {
-    return connection.request(async (client) => {
+    return connection.use(async (client) => {
       for await (const record of recordsOf(client.readAll(options))) {
         if (isMatch(record)) return fromClientRecord(record);
       }
@@ -233,22 +200,19 @@ export function createKurrentdbReader(
     return (await firstOf(backwards, (record) => recordedAtMs(record) < atMs))?.sequence ?? 0;
   }
 
-  async function findAll(
-    stream: string,
-    { eventIds, after }: RecentSearch,
-  ): Promise<TailRow | undefined> {
+  const findAll: KurrentdbReader['findAll'] = async (stream, eventIds, after) => {
     const ids = eventIds.map(eventUuid);
     const missing = new Set(ids);
     let last: TailRow | undefined;
     let searched = 0;
-    await visit({ ...newestFirst, stream, maxCount: recent.max, fromLeader: true }, (row) => {
+    await visit({ ...newestFirst, stream, limit: recent.max, fromLeader: true }, (row) => {
       const id = eventUuid(row.eventId);
       if (missing.delete(id) && id === ids.at(-1)) last = row;
       searched += 1;
-      return missing.size === 0 || (row.revision <= after + 1 && searched >= recent.min);
+      return missing.size === 0 || (row.sequence <= after && searched >= recent.min);
     });
     return missing.size === 0 ? last : undefined;
-  }
+  };
 
   /** Searches the stream backwards, then all events, because the server has no index of ids. */
   async function findEvent(stream: string, eventId: string): Promise<TailRow | undefined> {
@@ -261,26 +225,22 @@ export function createKurrentdbReader(
       return found !== undefined;
     });
     if (found !== undefined || oldest === 0) return found;
-    const state = await streamState(stream);
-    if (state === undefined || (state.revision === -1 && !state.tombstoned)) return undefined;
+    if (oldest === -1 && (await hiddenRevision(stream)) === -1) return undefined;
     // Events hidden by retention remain among all events until the server scavenges.
-    return firstOf(
-      {
-        ...backwards,
-        filter: { filterOn: 'streamName', prefixes: [stream], checkpointInterval: 1 },
-      },
-      (record) => record.id === id && record.streamId === stream,
-    );
+    const filter = onStream({ prefixes: [stream] });
+    const isMatch = (record: ClientRecord): boolean =>
+      record.id === id && record.streamId === stream;
+    return firstOf({ ...backwards, filter }, isMatch);
   }
 
   async function newest(stream: string): Promise<StoredRow | undefined> {
-    return (await edge(stream, 'backwards', true)).rows[0];
+    return (await edge(stream, { ...newestFirst, fromLeader: true })).rows[0];
   }
 
   async function streamState(stream: string): Promise<StreamState | undefined> {
     const [ofMetadata, ofStream] = await Promise.all([
-      edge(metadataStream(stream), 'backwards'),
-      edge(stream, 'backwards'),
+      edge(metadataStream(stream), newestFirst),
+      edge(stream, newestFirst),
     ]);
     if (ofStream.state?.tombstoned === true) return tombstone;
     const [metadata] = ofMetadata.rows;
@@ -292,7 +252,7 @@ export function createKurrentdbReader(
     const { truncateBefore = 0, maxCount, maxAgeSeconds } = fromMetadataPayload(payload);
     // An append restored the deleted stream; not every server records that in the metadata.
     const isRestored = truncateBefore === softDeleted && last !== undefined;
-    const [first = last] = isRestored ? (await edge(stream, 'forwards')).rows : [];
+    const [first = last] = isRestored ? (await edge(stream, oldestFirst)).rows : [];
     return {
       revision,
       truncateBefore: isRestored ? (first?.revision ?? 0) : truncateBefore,
@@ -308,18 +268,17 @@ export function createKurrentdbReader(
    */
   async function hiddenRevision(stream: string): Promise<number | 'tombstone'> {
     const event = { eventId: stream, type: '$probe', tenant: '', payload: 'null', meta: '{}' };
+    const options = { streamState: BigInt(Number.MAX_SAFE_INTEGER - 1) };
     try {
       await connection.use((client) =>
-        client.appendToStream(stream, toClientEvent(stream, event), {
-          streamState: BigInt(Number.MAX_SAFE_INTEGER - 1),
-        }),
+        client.appendToStream(stream, toClientEvent(stream, event), options),
       );
+      return -1;
     } catch (error) {
-      if (isKind(error, 'wrong-expected-version')) return actualRevisionOf(error);
-      if (isKind(error, 'stream-deleted', 'stream-tombstoned')) return 'tombstone';
-      throw unavailable(error);
+      const rejection = rejectionOf(error);
+      if (rejection === undefined) throw error;
+      return rejection.kind === 'deleted' ? 'tombstone' : rejection.actual;
     }
-    return -1;
   }
 
   return {
@@ -329,7 +288,6 @@ export function createKurrentdbReader(
     saw,
     readStream,
     readAll,
-    readAfter,
     findEvent,
     findAll,
     newest,
@@ -340,34 +298,16 @@ export function createKurrentdbReader(
   };
 }
 
-type PageOfStream = Omit<StreamQuery, 'nowMs'> & Pick<StreamVisit, 'fromLeader'>;
-
 interface StreamVisit extends Pick<StreamQuery, 'stream' | 'direction' | 'from' | 'signal'> {
-  readonly maxCount?: number;
+  readonly limit: number;
   readonly fromLeader?: boolean;
 }
 
-interface PageQuery extends Omit<AllQuery, 'filter'>, Partial<PushedDown> {
-  readonly filter?: AllQuery['filter'];
+interface PageQuery extends AllQuery, Partial<PushedDown> {
   readonly maxCount?: number;
 }
 
 type AllOptions = NonNullable<Parameters<Client['readAll']>[0]>;
-type StreamOptions = NonNullable<Parameters<Client['readStream']>[1]>;
-
-/** A client that prefers followers cannot ask the leader; a follower may lack the newest events. */
-async function* fromLeaderFirst(
-  client: Client,
-  stream: string,
-  options: StreamOptions,
-): AsyncGenerator<{ readonly event?: unknown }, void, undefined> {
-  try {
-    yield* client.readStream(stream, { ...options, requiresLeader: true });
-  } catch (error) {
-    if (!isKind(error, 'not-leader')) throw error;
-    yield* client.readStream(stream, options);
-  }
-}
 
 /** Links are not resolved; a link without a record is skipped. */
 async function* recordsOf(

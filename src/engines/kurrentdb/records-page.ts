@@ -1,8 +1,8 @@
 // A page of all events: which records belong to it, and how far it goes. Pure.
 
 import type { TailRow } from '../../store/append-tail.ts';
-import { createPageMeter, type PageBound } from '../../store/page-bound.ts';
-import type { AllPage, RowFilter } from '../../store/store-engine.ts';
+import { createPageMeter } from '../../store/page-bound.ts';
+import type { AllPage, AllQuery } from '../../store/store-engine.ts';
 import { isWanted } from './push-down.ts';
 
 /** `considered` is the position of the last record that was read, wanted or not. */
@@ -16,38 +16,35 @@ export interface PageCollector {
    * belongs to the next one.
    */
   add(sequence: number, row: TailRow | undefined): boolean;
-  /** `end`: there are no further records. */
-  page(end: boolean): RecordsPage;
-  /** The page without the records of its last position: the read ended within a transaction. */
-  withoutLast(): RecordsPage;
+  /** `cut`: there may be further records at the last position, so the next page has that position. */
+  page(end: 'end' | 'full' | 'cut'): RecordsPage;
 }
 
 /** The events of an old explicit transaction share a position, so a page never ends between them. */
 export function createPageCollector(
-  bound: PageBound & { readonly after: number; readonly filter?: RowFilter | undefined },
+  query: Pick<AllQuery, 'after' | 'filter' | 'limit' | 'bytesMax'>,
 ): PageCollector {
-  const { after, filter } = bound;
-  const isLast = createPageMeter(bound);
+  const isLast = createPageMeter(query);
   const rows: TailRow[] = [];
-  let considered = after;
-  let before = after;
+  let [before, last] = [query.after, query.after];
   let scanned = 0;
   let isFull = false;
   return {
     add(sequence, row) {
-      if (isFull && sequence !== considered) return false;
-      if (sequence !== considered) before = considered;
-      considered = sequence;
+      if (sequence !== last) {
+        if (isFull) return false;
+        [before, last] = [last, sequence];
+      }
       scanned += 1;
-      if (row === undefined || (filter !== undefined && !isWanted(filter, row))) return true;
+      if (row === undefined || !isWanted(query.filter, row)) return true;
       rows.push(row);
-      if (isLast(row)) isFull = true;
+      isFull = isLast(row) || isFull;
       return true;
     },
-    page: (end) => ({ rows, considered, scanned, end }),
-    withoutLast() {
-      const kept = rows.filter(({ sequence }) => sequence !== considered);
-      return { rows: kept, considered: before, scanned, end: false };
+    page(end) {
+      if (end !== 'cut') return { rows, considered: last, scanned, end: end === 'end' };
+      const complete = rows.filter(({ sequence }) => sequence !== last);
+      return { rows: complete, considered: before, scanned, end: false };
     },
   };
 }

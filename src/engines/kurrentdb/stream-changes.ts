@@ -1,11 +1,8 @@
 // Changes of a whole stream: metadata, deletion and tombstone.
 
-import {
-  softDeleted,
-  type ExpectedRevision,
-  type StreamState,
-} from '../../store/expected-revision.ts';
-import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
+import { softDeleted } from '../../store/expected-revision.ts';
+import { decideRetention } from '../../store/retention.ts';
+import type { RetentionChange, StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import type { KurrentdbConnection } from './connection.ts';
 import { isKind } from './errors.ts';
 import type { KurrentdbReader } from './reader.ts';
@@ -26,15 +23,11 @@ const attemptsMax = 20;
 const done: WriteOutcome = { kind: 'appended', revision: -1, sequence: 0 };
 
 export async function writeChange(parts: ChangeParts, write: StreamWrite): Promise<WriteOutcome> {
-  const { retention } = write;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if (retention === undefined) return await entomb(parts, write);
-      const isDeletion = retention.values.truncateBefore === softDeleted;
-      const { of, expected = isDeletion ? 'any' : undefined } = retention;
-      return expected === undefined
-        ? await setMetadata(parts, write, of)
-        : await remove(parts, write, { of, expected });
+      return await (write.retention === undefined
+        ? entomb(parts, write)
+        : retain(parts, write, write.retention));
     } catch (error) {
       if (!isKind(error, 'wrong-expected-version') || attempt === attemptsMax) throw error;
     }
@@ -46,44 +39,37 @@ async function entomb(
   { stream, expected }: StreamWrite,
 ): Promise<WriteOutcome> {
   const state = await reader.streamState(stream);
-  const rejection = rejectionOf(state, expected);
-  if (rejection !== undefined) return rejection;
+  const decision = decideRetention(state, { of: stream, values: {}, expected });
+  if (decision.kind !== 'retain') return decision;
   const expectedRevision = expected === 'any' ? 'any' : exactly(state?.revision ?? -1);
   await connection.use((client) => client.tombstoneStream(stream, { expectedRevision }));
   return done;
 }
 
-async function setMetadata(
-  { reader, append }: ChangeParts,
-  write: StreamWrite,
-  of: string,
-): Promise<WriteOutcome> {
-  const state = await reader.streamState(of);
-  // The server does not check that.
-  if (state?.tombstoned === true) return { kind: 'deleted' };
-  // New metadata restores a deleted stream, but not its deleted events.
-  const hidden = state?.truncateBefore === softDeleted ? { $tb: state.revision + 1 } : {};
-  return append({ ...write, data: { ...payloadOf(write), ...hidden } });
-}
-
-/**
- * Metadata that truncates the whole stream has the effect of the server's deletion and keeps other members. The
- * server restores a deleted stream when its metadata is written, so a deleted stream is left as it is.
- */
-async function remove(
+/** New metadata or a deletion. The server checks neither tombstones nor deletions before it writes metadata. */
+async function retain(
   { connection, reader, append }: ChangeParts,
   write: StreamWrite,
-  { of, expected }: { readonly of: string; readonly expected: ExpectedRevision },
+  change: RetentionChange,
 ): Promise<WriteOutcome> {
+  const { of, values, expected = 'any' } = change;
   // Read the revision of the metadata first: a concurrent deletion then makes the append below conflict.
   const metadata = await reader.newest(write.stream);
   const state = await reader.streamState(of);
-  const rejection = rejectionOf(state, expected);
-  if (rejection !== undefined) return rejection;
-  if (state?.truncateBefore === softDeleted) return done;
-  const payload = payloadOf(write);
+  const decision = decideRetention(state, change);
+  if (decision.kind !== 'retain') return decision;
+  const isDeleted = state?.truncateBefore === softDeleted;
+  const payload = JSON.parse(write.rows.at(-1)?.payload ?? '{}') as Record<string, unknown>;
+  if (values.truncateBefore !== softDeleted) {
+    // New metadata restores a deleted stream, but not its deleted events.
+    const hidden = isDeleted ? { $tb: decision.truncateBefore } : {};
+    return append({ ...write, data: { ...payload, ...hidden } });
+  }
+  // The server restores a deleted stream when its metadata is written.
+  if (isDeleted) return done;
   const hasOthers = Object.keys(payload).length > 1;
   if (expected === 'any' || hasOthers || state === undefined || state.revision === -1) {
+    // Metadata that truncates the whole stream has the effect of the server's deletion and keeps other members.
     const data = { ...payload, $tb: everything };
     return append({ ...write, expected: metadata?.revision ?? 'none', data });
   }
@@ -93,30 +79,12 @@ async function remove(
   return done;
 }
 
-/** Undefined: the stream is as expected. */
-function rejectionOf(
-  state: StreamState | undefined,
-  expected: ExpectedRevision,
-): WriteOutcome | undefined {
-  if (state?.tombstoned === true) return { kind: 'deleted' };
-  const isDeleted = state?.truncateBefore === softDeleted;
-  const actual = state?.revision ?? -1;
-  if (expected === 'any' || (expected === 'none' && (isDeleted || actual === -1))) return undefined;
-  if (expected !== 'exists') return expected === actual ? undefined : { kind: 'conflict', actual };
-  if (state === undefined) return { kind: 'conflict', actual: -1 };
-  return isDeleted ? { kind: 'deleted' } : undefined;
-}
-
 function exactly(revision: number): 'no_stream' | bigint {
   return revision === -1 ? 'no_stream' : BigInt(revision);
 }
 
 /** For the server, 2^63 − 1 means all events. JavaScript numbers cannot represent this value. */
 const everything = rawJson('9223372036854775807');
-
-function payloadOf({ rows }: StreamWrite): Record<string, unknown> {
-  return JSON.parse(rows.at(-1)?.payload ?? '{}') as Record<string, unknown>;
-}
 
 function rawJson(text: string): unknown {
   return (JSON as unknown as { rawJSON(json: string): unknown }).rawJSON(text);

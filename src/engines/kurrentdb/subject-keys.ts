@@ -3,6 +3,7 @@
 // deletes its bytes. If that is too late, store keys elsewhere (option `keys`).
 
 import { createHash, randomUUID } from 'node:crypto';
+import { batchesOf } from '../../foundation/async/batches-of.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { keyStreamPrefix, newSubjectKey } from '../../store/erasure.ts';
 import type { SubjectKey, SubjectKeys } from '../../store/erasure.ts';
@@ -16,7 +17,7 @@ import type { KurrentdbReader } from './reader.ts';
 const keyType = '$subjectKey';
 const forgottenType = '$subjectForgotten';
 
-/** The most concurrent requests. */
+/** The most concurrent requests of one call. */
 const inFlightMax = 32;
 /** The most lost races with changes of other processes. */
 const attemptsMax = 20;
@@ -28,94 +29,60 @@ export interface KeyParts {
 }
 
 export function createKurrentdbKeys({ connection, reader, write }: KeyParts): SubjectKeys {
-  /** Only forgotten subjects are cached, because that is final; a key may be forgotten later. */
-  const forgotten = new Map<string, SubjectKey>();
-  const forgottenMax = 10_000;
-
-  /** From the leader, because a follower may not have the deletion yet. */
-  async function latest(stream: string): Promise<Stored | undefined> {
-    const row = await reader.newest(stream);
-    return row === undefined ? undefined : fromRow(row);
-  }
-
-  /** Returns false if another process changed the stream first. */
-  async function append(
+  /**
+   * Appends an event after the newest one that this process has read, unless `isDone`. From the leader, because a
+   * follower may not have the deletion yet.
+   */
+  async function change(
     stream: string,
-    event: { readonly type: string; readonly data: object },
-    after: number,
-  ): Promise<boolean> {
-    const payload = JSON.stringify(event.data);
-    const row = { eventId: randomUUID(), type: event.type, tenant: '', payload, meta: '{}' };
-    const expected = after === -1 ? 'none' : after;
-    const [outcome] = await write([{ stream, expected, rows: [row] }], {});
-    return outcome !== undefined && !isRejected(outcome);
-  }
-
-  async function getOne(subject: string, create: boolean): Promise<SubjectKey | undefined> {
-    const known = forgotten.get(subject);
-    if (known !== undefined) return known;
-    const stream = streamFor(subject);
+    { type, data }: { readonly type: string; readonly data: object },
+    isDone: (newest: StoredRow | undefined) => boolean,
+  ): Promise<{ readonly before: StoredRow | undefined; readonly isAppended: boolean }> {
+    const payload = JSON.stringify(data);
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-      const stored = await latest(stream);
-      if (stored !== undefined) {
-        if (stored.key.kind === 'forgotten') remember(subject, stored.key);
-        return stored.key;
-      }
-      if (!create) return undefined;
-      const key = newSubjectKey();
-      const event = { type: keyType, data: { key: Buffer.from(key).toString('base64') } };
-      if (await append(stream, event, -1)) return { kind: 'key', key };
+      const before = await reader.newest(stream);
+      if (isDone(before)) return { before, isAppended: false };
+      const rows = [{ eventId: randomUUID(), type, tenant: '', payload, meta: '{}' }];
+      const [outcome] = await write([{ stream, expected: before?.revision ?? 'none', rows }], {});
+      if (outcome !== undefined && !isRejected(outcome)) return { before, isAppended: true };
     }
-    throw contended();
+    throw new MillraceError('STORE_UNAVAILABLE', 'too many concurrent changes of one subject key');
   }
 
-  function remember(subject: string, key: SubjectKey): void {
-    if (forgotten.size >= forgottenMax) forgotten.clear();
-    forgotten.set(subject, key);
-  }
-
-  async function forget(subject: string, forgottenAtMs: number): Promise<boolean> {
+  async function keyOf(subject: string, create: boolean): Promise<SubjectKey | undefined> {
     const stream = streamFor(subject);
-    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-      const stored = await latest(stream);
-      if (stored?.key.kind === 'forgotten') {
-        // A process that crashed right after the append did not hide the key.
-        if (stored.revision > 0) await hideBelow(stream, stored.revision);
-        return false;
-      }
-      const revision = stored?.revision ?? -1;
-      const event = { type: forgottenType, data: { forgottenAtMs } };
-      if (!(await append(stream, event, revision))) continue;
-      if (stored !== undefined) await hideBelow(stream, revision + 1);
-      return stored !== undefined;
-    }
-    throw contended();
-  }
-
-  async function hideBelow(stream: string, truncateBefore: number): Promise<void> {
-    await connection.request((client) => client.setStreamMetadata(stream, { truncateBefore }));
+    if (!create) return fromRow(await reader.newest(stream));
+    const key = newSubjectKey();
+    const event = { type: keyType, data: { key: Buffer.from(key).toString('base64') } };
+    const { before } = await change(stream, event, (newest) => newest !== undefined);
+    return fromRow(before) ?? { kind: 'key', key };
   }
 
   return {
     async get(subjects, { create }) {
       const found = new Map<string, SubjectKey>();
-      const left = subjects.values();
-      const work = async (): Promise<void> => {
-        for (const subject of left) {
-          const key = await getOne(subject, create);
+      for (const batch of batchesOf(subjects, { countMax: inFlightMax })) {
+        const find = async (subject: string): Promise<void> => {
+          const key = await keyOf(subject, create);
           if (key !== undefined) found.set(subject, key);
-        }
-      };
-      await Promise.all(Array.from({ length: Math.min(inFlightMax, subjects.length) }, work));
+        };
+        await Promise.all(batch.map(find));
+      }
       return found;
     },
-    forget,
+    async forget(subject, forgottenAtMs) {
+      const stream = streamFor(subject);
+      const event = { type: forgottenType, data: { forgottenAtMs } };
+      const isForgotten = (row?: StoredRow): boolean => row?.type === forgottenType;
+      const { before, isAppended } = await change(stream, event, isForgotten);
+      // Also if the event is old: a process that crashed right after the append did not hide the key.
+      const truncateBefore = (before?.revision ?? -1) + (isAppended ? 1 : 0);
+      if (truncateBefore > 0) {
+        await connection.use((client) => client.setStreamMetadata(stream, { truncateBefore }));
+      }
+      return isAppended && before !== undefined;
+    },
   };
-}
-
-interface Stored {
-  readonly revision: number;
-  readonly key: SubjectKey;
 }
 
 /** The name contains a hash, because the subject may itself be personal data. */
@@ -123,20 +90,13 @@ function streamFor(subject: string): string {
   return `${keyStreamPrefix}${createHash('sha256').update(subject, 'utf8').digest('hex')}`;
 }
 
-function fromRow({ type, revision, payload }: StoredRow): Stored {
-  const { key, forgottenAtMs } = JSON.parse(payload) as {
+function fromRow(row: StoredRow | undefined): SubjectKey | undefined {
+  if (row === undefined) return undefined;
+  const { key, forgottenAtMs = 0 } = JSON.parse(row.payload) as {
     readonly key?: string;
     readonly forgottenAtMs?: number;
   };
-  return {
-    revision,
-    key:
-      type === forgottenType || key === undefined
-        ? { kind: 'forgotten', forgottenAtMs: forgottenAtMs ?? 0 }
-        : { kind: 'key', key: new Uint8Array(Buffer.from(key, 'base64')) },
-  };
-}
-
-function contended(): MillraceError {
-  return new MillraceError('STORE_UNAVAILABLE', 'too many concurrent changes of one subject key');
+  return row.type === forgottenType || key === undefined
+    ? { kind: 'forgotten', forgottenAtMs }
+    : { kind: 'key', key: new Uint8Array(Buffer.from(key, 'base64')) };
 }
