@@ -45,7 +45,7 @@ import {
   type RecordedEvent,
   type StoredRow,
 } from './recorded-event.ts';
-import type { StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
+import type { AllPage, StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
 import {
   checkMetadata,
   fromMetadataPayload,
@@ -370,6 +370,13 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const bound = toPageBound(subscribeOptions);
       assertOpen();
       const start = after === 'end' ? ((await stateOf(stream))?.revision ?? -1) : after;
+      const prefixed = compileFilter({ system: true, streamPrefixes: [stream] });
+      const filter = { ...prefixed, stream: (name: string) => name === stream };
+      const loadLive = async (position: number, readSignal: AbortSignal): Promise<AllPage> => {
+        assertOpen();
+        const query = { direction: 'forwards', after: position, filter, isLive: true } as const;
+        return engine.readAll({ ...query, ...bound, signal: readSignal });
+      };
       const read = streamReads({
         stream,
         start: { after: start, isLive: after === 'end' },
@@ -377,6 +384,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
           assertOpen();
           return engine.readStream({ ...query, ...bound, nowMs: clock.now() });
         },
+        loadLive: engine.capabilities.hiddenEvents === false ? loadLive : undefined,
         head: () => engine.head(),
         decode: decodeLive,
       });

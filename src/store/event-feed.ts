@@ -9,7 +9,7 @@ import { nextTurn } from '../foundation/async/next-turn.ts';
 import { rowsBytes, toPageBound, type PageBound } from './page-bound.ts';
 import { toPosition } from './position.ts';
 import type { RecordedEvent, StoredRow } from './recorded-event.ts';
-import type { StreamPage, StreamQuery } from './store-engine.ts';
+import type { AllPage, StreamPage, StreamQuery } from './store-engine.ts';
 import { tombstoneType } from './stream-metadata.ts';
 
 interface PageSource {
@@ -161,6 +161,7 @@ export function streamReads({
   stream,
   start,
   load,
+  loadLive,
   head,
   decode,
 }: {
@@ -168,13 +169,30 @@ export function streamReads({
   /** `isLive`: the reader has no events to catch up with. */
   readonly start: { readonly after: number; readonly isLive: boolean };
   readonly load: (query: Omit<StreamQuery, 'nowMs' | keyof PageBound>) => Promise<StreamPage>;
+  /** Reads the stream among all events. Only for engines whose reads of a stream cannot return hidden events. */
+  readonly loadLive?: ((after: number, signal: AbortSignal) => Promise<AllPage>) | undefined;
   readonly head: () => Promise<number>;
   readonly decode: (rows: readonly StoredRow[]) => Promise<RecordedEvent[]>;
 }): FeedSource['read'] {
   // The feed counts in sequences of the store, these in revisions of the stream.
   let from = start.after + 1;
   let liveFrom = start.isLive ? from : undefined;
+  let hasCaughtUp = false;
+
+  async function readLive(read: Promise<AllPage>): Promise<FeedPage> {
+    const page = await read;
+    const isGone = page.rows.some(({ type }) => type === tombstoneType);
+    const rows = page.rows.filter((row) => row.revision >= from && row.type !== tombstoneType);
+    const last = rows.at(-1);
+    if (isGone && last === undefined) throw streamDeleted(stream);
+    const events = await decode(rows);
+    from = last === undefined ? from : last.revision + 1;
+    const considered = isGone && last !== undefined ? last.sequence : page.considered;
+    return { events, bytes: rowsBytes(rows), considered, end: page.end && !isGone };
+  }
+
   return async (considered, signal) => {
+    if (hasCaughtUp && loadLive !== undefined) return readLive(loadLive(considered, signal));
     // Read the head first: an event between the two reads is then found later instead of skipped.
     const headBefore = await head();
     const page = await load({ stream, direction: 'forwards', from, liveFrom, signal });
@@ -191,6 +209,7 @@ export function streamReads({
     // The tombstone itself is left for the next read, which throws.
     const isDone = end && !isGone;
     from = Math.max(from, (last?.revision ?? -1) + 1, isDone ? revision + 1 : 0);
+    hasCaughtUp ||= isDone;
     const sequence = last?.sequence ?? considered;
     return {
       events,

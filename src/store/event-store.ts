@@ -70,7 +70,7 @@ export interface ReadStreamOptions extends ReadOptions {
   readonly from?: number | undefined;
   /**
    * Also returns stored events that retention or a deletion hides, to find copies of them. Ignored by engines without
-   * `everyLiveEvent`.
+   * `hiddenEvents`.
    */
   readonly hidden?: boolean | undefined;
 }

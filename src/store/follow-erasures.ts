@@ -41,7 +41,7 @@ export async function* everyEventOf(
   store: Pick<EventStore, 'capabilities' | 'readAll' | 'readStream'>,
   stream: string,
 ): AsyncIterable<readonly RecordedEvent[]> {
-  if (store.capabilities.everyLiveEvent !== false) {
+  if (store.capabilities.hiddenEvents !== false) {
     yield* store.readStream(stream, { hidden: true }).pages();
     return;
   }

@@ -24,8 +24,8 @@ export interface StoreCapabilities {
   readonly scavenge?: boolean | undefined;
   /** Stores the recording time with millisecond precision. Default: yes. */
   readonly exactTimes?: boolean | undefined;
-  /** A live reader of a stream also gets events that retention hides before it reads them. Default: yes. */
-  readonly everyLiveEvent?: boolean | undefined;
+  /** Reads of a stream can return stored events that retention or a deletion hides. Default: yes. */
+  readonly hiddenEvents?: boolean | undefined;
   /** Recognizes every duplicate, also of an append by another process at the same time. Default: yes. */
   readonly exactDuplicates?: boolean | undefined;
   /** What the distance between two positions counts. Default: `events`. */

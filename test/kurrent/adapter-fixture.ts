@@ -23,7 +23,7 @@ export const kurrentCapabilities: StoreCapabilities = {
   crossProcess: true,
   scavenge: false,
   exactTimes: false,
-  everyLiveEvent: false,
+  hiddenEvents: false,
   exactDuplicates: false,
   positionUnit: 'bytes',
 };

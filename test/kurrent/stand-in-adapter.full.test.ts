@@ -62,6 +62,14 @@ test(
   },
 );
 
+test('opening waits for a server that is not ready', { timeout: 60_000 }, async () => {
+  const switches = { notReadyCalls: 8 };
+  const starting = opened.use(await startStandIn({ preset: '23.10', switches }));
+  await using db = await openKurrent(starting.url);
+  assert.equal(starting.refusedCalls, 8);
+  assert.deepEqual(await db.store.readAll({ limit: 1 }).toArray(), []);
+});
+
 for (const preset of ['23.10', 'cluster'] as const) {
   describe(`a restart of the server, on the stand-in ${preset}`, () =>
     recoveryCases(() => serve(preset)));

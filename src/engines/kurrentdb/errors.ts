@@ -61,11 +61,6 @@ export function isKind(error: unknown, ...kinds: readonly string[]): boolean {
   return kinds.includes(kindOf(error) ?? '');
 }
 
-/** Whether the server is reachable and starts. */
-export function isStarting(error: unknown): boolean {
-  return error instanceof Error && /not ready/i.test(error.message);
-}
-
 /** Undefined: the server did not reject the append. */
 export function rejectionOf(error: unknown): Rejection | undefined {
   if (isKind(error, 'stream-deleted', 'stream-tombstoned')) return { kind: 'deleted' };

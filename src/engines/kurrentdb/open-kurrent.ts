@@ -11,7 +11,7 @@ import type { StoreEngine } from '../../store/store-engine.ts';
 import { consumeGroup, type ConsumeOptions, type Delivery } from './competing-consumers.ts';
 import { serverVersion, type Client } from './client.ts';
 import { connectKurrentdb, type KurrentdbConnection } from './connection.ts';
-import { isKind, isStarting, unavailable } from './errors.ts';
+import { isKind, unavailable } from './errors.ts';
 import { createKurrentdbAppender } from './appender.ts';
 import { createKurrentdbKeys } from './subject-keys.ts';
 import { createKurrentdbTail } from './live-tail.ts';
@@ -73,7 +73,7 @@ export async function openKurrent(
   const connection = await connectKurrentdb(target, onFailure);
   const reader = createKurrentdbReader(connection, names);
   try {
-    await whenReady(() => opened(connection, reader), clock);
+    await opened(connection, reader, clock);
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
@@ -92,8 +92,8 @@ export async function openKurrent(
       scavenge: false,
       // The client's bridge truncates event times to seconds.
       exactTimes: false,
-      // The server hides events from reads of the stream as soon as retention covers them.
-      everyLiveEvent: false,
+      // The server hides events from reads of the stream as soon as retention covers them; all events have them.
+      hiddenEvents: false,
       exactDuplicates: false,
       positionUnit: 'bytes',
     },
@@ -120,19 +120,30 @@ export async function openKurrent(
   return { store, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
 }
 
-async function opened(connection: KurrentdbConnection, reader: KurrentdbReader): Promise<void> {
+async function opened(
+  connection: KurrentdbConnection,
+  reader: KurrentdbReader,
+  clock: Clock,
+): Promise<void> {
+  let isLate = false;
   // The client has no limit for a server that accepts the connection and does not respond.
   const late = (): never => {
+    isLate = true;
     throw new MillraceError('STORE_UNAVAILABLE', `KurrentDB did not respond in ${openMsMax} ms`);
   };
   await withinTime(connection.use(serverVersion), { ms: openMsMax, late });
-  try {
-    // Appends compare their positions with this one.
-    await withinTime(reader.head(), { ms: openMsMax, late });
-  } catch (error) {
-    if (isKind(error, 'access-denied')) await checkUser(reader);
-    // The first read reports an outage.
-    else if (isStarting(error) || !unavailable(error).retryable) throw error;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      // Appends compare their positions with this one.
+      await withinTime(reader.head(), { ms: openMsMax, late });
+      return;
+    } catch (error) {
+      if (isKind(error, 'access-denied')) return checkUser(reader);
+      // A server that starts responds with its version and rejects reads; the native connection hides the reason.
+      const mayPass = unavailable(error).retryable && !isLate;
+      if (!mayPass || attempt === starting.attemptsMax) throw error;
+      await clock.sleep(starting.waitMs);
+    }
   }
 }
 
@@ -142,16 +153,5 @@ async function checkUser(reader: KurrentdbReader): Promise<void> {
     await reader.hiddenRevision('millrace.probe');
   } catch (error) {
     if (!isKind(error, 'access-denied')) throw error;
-  }
-}
-
-async function whenReady(open: () => Promise<void>, clock: Clock): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await open();
-    } catch (error) {
-      if (!isStarting(error) || attempt === starting.attemptsMax) throw error;
-      await clock.sleep(starting.waitMs);
-    }
   }
 }

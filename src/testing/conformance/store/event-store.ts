@@ -157,7 +157,7 @@ function storeSuite(fixture: StoreFixture): StoreSuite {
 }
 
 /** Capabilities that an engine has by default. */
-const defaultCapabilities = new Set<Need>(['scavenge', 'exactTimes', 'everyLiveEvent']);
+const defaultCapabilities = new Set<Need>(['scavenge', 'exactTimes', 'hiddenEvents']);
 
 function reasonToSkip(fixture: StoreFixture, need: Need): string | undefined {
   const has =

@@ -8,7 +8,6 @@ import {
   assertDense,
   follow,
   idsOf,
-  needs,
   newEvent,
   newEvents,
   newStream,
@@ -167,70 +166,67 @@ export const subscribeToStreamCases: StoreCases = {
     );
   },
 
-  'a live reader gets each event although the stream keeps only the last one': needs(
-    'everyLiveEvent',
-    async ({ store, signal }) => {
-      for (const [way, appendAll] of Object.entries(waysToAppend)) {
-        const stream = newStream();
-        await store.append(stream, [newEvent()]);
-        await store.setStreamMetadata(stream, { maxCount: 1 });
-        await using fromStart = follow(store.subscribeToStream(stream, { signal, pageSize: 7 }));
-        await fromStart.caughtUp();
-        await using fromEnd = follow(
-          store.subscribeToStream(stream, { after: 'end', signal, pageSize: 7 }),
-        );
-        await fromEnd.caughtUp();
-        const events = newEvents(40);
-        await appendAll(store, stream, events);
-        const end = newEvent();
-        await store.append(stream, [end]);
-        const seen = await fromStart.before(end.eventId);
-        assertDense(seen);
-        assert.deepEqual(idsOf(seen.slice(1)).toSorted(), idsOf(events).toSorted(), way);
-        assert.deepEqual(idsOf(await fromEnd.before(end.eventId)), idsOf(seen.slice(1)), way);
-      }
-    },
-  ),
-
-  'a live reader gets each event although the stream is truncated ahead of its end': needs(
-    'everyLiveEvent',
-    async ({ store, signal }) => {
+  'a live reader gets each event although the stream keeps only the last one': async ({
+    store,
+    signal,
+  }) => {
+    for (const [way, appendAll] of Object.entries(waysToAppend)) {
       const stream = newStream();
-      await store.append(stream, newEvents(2));
-      await store.setStreamMetadata(stream, { truncateBefore: 1_000 });
-      await using follower = follow(store.subscribeToStream(stream, { signal }));
-      await follower.caughtUp();
-      assert.deepEqual(follower.events, []);
-      const events = newEvents(12);
-      await store.append(stream, events);
-      await store.setStreamMetadata(stream, {});
+      await store.append(stream, [newEvent()]);
+      await store.setStreamMetadata(stream, { maxCount: 1 });
+      await using fromStart = follow(store.subscribeToStream(stream, { signal, pageSize: 7 }));
+      await fromStart.caughtUp();
+      await using fromEnd = follow(
+        store.subscribeToStream(stream, { after: 'end', signal, pageSize: 7 }),
+      );
+      await fromEnd.caughtUp();
+      const events = newEvents(40);
+      await appendAll(store, stream, events);
       const end = newEvent();
       await store.append(stream, [end]);
-      assert.deepEqual(idsOf(await follower.before(end.eventId)), idsOf(events));
-    },
-  ),
+      const seen = await fromStart.before(end.eventId);
+      assertDense(seen);
+      assert.deepEqual(idsOf(seen.slice(1)).toSorted(), idsOf(events).toSorted(), way);
+      assert.deepEqual(idsOf(await fromEnd.before(end.eventId)), idsOf(seen.slice(1)), way);
+    }
+  },
 
-  'a live reader gets the events that were stored before a deletion': needs(
-    'everyLiveEvent',
-    async ({ store, signal }) => {
-      for (const remove of ['deleteStream', 'tombstoneStream'] as const) {
-        const stream = newStream();
-        await using follower = follow(store.subscribeToStream(stream, { signal }));
-        await follower.caughtUp();
-        const events = newEvents(3);
-        await store.append(stream, events);
-        await store[remove](stream);
-        if (remove === 'tombstoneStream') {
-          await rejectsWith(() => follower.count(4), 'STREAM_DELETED');
-        } else {
-          const end = newEvent();
-          await store.append(stream, [end]);
-          await follower.before(end.eventId);
-        }
-        assert.deepEqual(idsOf(follower.events.slice(0, 3)), idsOf(events));
+  'a live reader gets each event although the stream is truncated ahead of its end': async ({
+    store,
+    signal,
+  }) => {
+    const stream = newStream();
+    await store.append(stream, newEvents(2));
+    await store.setStreamMetadata(stream, { truncateBefore: 1_000 });
+    await using follower = follow(store.subscribeToStream(stream, { signal }));
+    await follower.caughtUp();
+    assert.deepEqual(follower.events, []);
+    const events = newEvents(12);
+    await store.append(stream, events);
+    await store.setStreamMetadata(stream, {});
+    const end = newEvent();
+    await store.append(stream, [end]);
+    assert.deepEqual(idsOf(await follower.before(end.eventId)), idsOf(events));
+  },
+
+  'a live reader gets the events that were stored before a deletion': async ({ store, signal }) => {
+    for (const remove of ['deleteStream', 'tombstoneStream'] as const) {
+      const stream = newStream();
+      await using follower = follow(store.subscribeToStream(stream, { signal }));
+      await follower.caughtUp();
+      const events = newEvents(3);
+      await store.append(stream, events);
+      await store[remove](stream);
+      if (remove === 'tombstoneStream') {
+        await rejectsWith(() => follower.count(4), 'STREAM_DELETED');
+      } else {
+        const end = newEvent();
+        await store.append(stream, [end]);
+        await follower.before(end.eventId);
       }
-    },
-  ),
+      assert.deepEqual(idsOf(follower.events.slice(0, 3)), idsOf(events));
+    }
+  },
 
   'a reader that is behind by less than the retention gets each event': async ({
     store,
