@@ -20,7 +20,11 @@ type OutboxJobData = Readonly<Record<'outboxId' | 'token', string>>;
 type Publish = (message: ClaimedMessage) => Promise<void>;
 
 /** The body of the worker on the page, except that a failed message is due again at once. */
-async function sendOne(outbox: OutboxLedger, { data }: Job<OutboxJobData>, publish: Publish) {
+async function sendOne(
+  outbox: OutboxLedger,
+  { data }: Pick<Job<OutboxJobData>, 'data'>,
+  publish: Publish,
+) {
   const claims = [{ id: data.outboxId, token: data.token }];
   const [message] = await outbox.renew(claims, { workerId: 'kafka', leaseMs: 60_000 });
   if (message === undefined || typeof message === 'string') return message;
@@ -61,7 +65,12 @@ async function openRig(publish: Publish) {
   opening.defer(() => waiting.close());
   const opened = opening.move();
   return {
-    ...{ outbox, dispatcher, worker, waiting, jobs, results },
+    outbox,
+    dispatcher,
+    worker,
+    waiting,
+    jobs,
+    results,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -93,7 +102,7 @@ test('a plain BullMQ worker marks messages as sent, failed and dead, and the out
   assert.equal(await rig.outbox.getAttempts(second), 1);
   const dead = await rig.outbox.find(third);
   assert.deepEqual([dead?.status, dead?.lastError], ['DEAD', 'Error: no broker']);
-  const [job] = rig.jobs.filter(({ data }) => data.outboxId === first);
+  const job = rig.jobs.find(({ data }) => data.outboxId === first);
   assert.deepEqual(Object.keys(job?.data ?? {}).toSorted(), [
     'attempt',
     'correlationId',
@@ -110,7 +119,7 @@ test('a plain BullMQ worker sends nothing for a job whose claim is lost, repeate
   await rig.dispatcher.tick();
   const [job] = await rig.waiting.getWaiting();
   assert.ok(job !== undefined);
-  const again = { ...job, data: job.data as OutboxJobData } as Job<OutboxJobData>;
+  const again = { data: job.data as OutboxJobData };
   void rig.worker.run();
   await eventually('the job has run', async () => rig.results.length === 1);
   // BullMQ runs a job again whose worker stalled.
@@ -121,7 +130,7 @@ test('a plain BullMQ worker sends nothing for a job whose claim is lost, repeate
   const [later = ''] = await enqueued(rig.outbox, payments);
   await rig.dispatcher.tick();
   await rig.outbox.pause('kafka:payments', 'operator');
-  rig.worker.resume();
+  void rig.worker.resume();
   await eventually('the second job has run', async () => rig.results.length === 2);
   assert.deepEqual([rig.results[1], sent], ['paused', [id]]);
   assert.equal((await rig.outbox.find(later))?.status, 'PENDING');

@@ -212,8 +212,8 @@ export const slackStories: Readonly<Record<string, (engines: EngineUrls) => Prom
     const queue = await rig.queue();
     const { queueName, jobName: name } = slackAddressing;
     for (const threadTs of ['17.1', '18.1']) {
-      const data = { messageRequestId: 'r-1', tenant, threadTs };
-      await queue.add(queueName, [{ id: `own-${threadTs}`, name, data }]);
+      const job = { messageRequestId: 'r-1', tenant, threadTs };
+      await queue.add(queueName, [{ id: `own-${threadTs}`, name, data: job }]);
     }
     await rig.platform.start();
     assert.equal((await rig.inStatus('r-1', 'sent', 'failed')).status, 'sent');

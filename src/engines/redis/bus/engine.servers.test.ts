@@ -88,10 +88,10 @@ for (const [name, target] of [
     await publishNumbers(bus, 1, 'gbe.tasks.own.terminal');
     assert.deepEqual(numbersOf(await fetchSome(group, 1)), [0]);
     // As a program in another language does, by schemas/transport-envelope.json.
-    const add = (key: string, name: string): Promise<unknown> => {
+    const add = (key: string, id: string): Promise<unknown> => {
       const subject = key.replaceAll(':', '.');
       const time = '2026-02-14T10:00:00.000Z';
-      const data = JSON.stringify({ version: 1, id: name, subject, time, payload: { name } });
+      const data = JSON.stringify({ version: 1, id, subject, time, payload: { name: id } });
       return redis.ask((client) => client.xadd(`${prefix}${key}`, '*', 'data', data));
     };
     await add('gbe:tasks:python:terminal', 'first');
