@@ -30,7 +30,7 @@ export const benchmark: Benchmark = {
   cases: async ({ defer, quick }) => {
     const browser = await launchBrowser();
     defer(() => browser.close());
-    const rows = quick ? 5_000 : 100_000;
+    const rows = quick ? 2_000 : 100_000;
     const seconds = quick ? 5 : 20;
     const subject = (setup: () => Promise<Runner>) => [{ name: ours, setup }];
     return [

@@ -132,9 +132,9 @@ test('a flow contains its jobs, messages of topics and waiting sagas, for their 
       const nodesFor = async (tenant?: string) =>
         ((await (await ask(`/admin${path}`, 'read', tenant)).json()) as Trace).nodes;
       const nodes = await nodesFor('core');
-      const [task] = nodes.filter((node) => node.kind === 'task');
-      const [message] = nodes.filter((node) => node.kind === 'message');
-      const [waiting] = nodes.filter((node) => node.kind === 'saga');
+      const task = nodes.find((node) => node.kind === 'task');
+      const message = nodes.find((node) => node.kind === 'message');
+      const waiting = nodes.find((node) => node.kind === 'saga');
       assert.deepEqual([task?.task, task?.state, task?.depth], [id, 'queued', 1]);
       assert.deepEqual([message?.topic, message?.depth], ['orders', 1]);
       assert.deepEqual(
@@ -142,8 +142,8 @@ test('a flow contains its jobs, messages of topics and waiting sagas, for their 
         ['reminder', 'running', ['unpaid']],
       );
       await append('demo');
-      const kinds = (await nodesFor('demo')).map(({ kind }) => kind);
-      assert.equal(kinds.includes('task') || kinds.includes('message'), false);
+      const kinds = new Set((await nodesFor('demo')).map(({ kind }) => kind));
+      assert.equal(kinds.has('task') || kinds.has('message'), false);
       const own = (await (await ask(`/admin/traces/${id}`, 'read', 'demo')).json()) as Trace;
       assert.equal(own.nodes, undefined);
     },

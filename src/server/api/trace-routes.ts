@@ -147,7 +147,8 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
     route({
       method: 'GET',
       path: '/admin/traces/{correlationId}',
-      summary: 'Commands, events, handlers, deliveries, jobs, messages of topics and sagas of one flow',
+      summary:
+        'Commands, events, handlers, deliveries, jobs, messages of topics and sagas of one flow',
       description: 'Waits until the latest events are indexed, for at most `waitMs`.',
       tag: 'traces',
       access: 'read',
