@@ -152,7 +152,7 @@ async function startCluster() {
   const serve = (): Promise<ServedMemory> =>
     serveEngine({ ...backing, async [Symbol.asyncDispose]() {} }, { host, port });
   let served = await serve();
-  const stop = (): Promise<void> => served[Symbol.asyncDispose]();
+  const stop = async (): Promise<void> => served[Symbol.asyncDispose]();
   stack.defer(() => stop());
   const query = 'tls=false&discoveryInterval=1&maxDiscoverAttempts=2';
   return {
