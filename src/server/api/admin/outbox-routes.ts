@@ -78,6 +78,9 @@ const message = Type.Object(
     updatedAt: Type.String(),
     sentAt: optional,
     lastError: optional,
+    unreadable: Type.Optional(
+      Type.String({ description: 'Why the stored payload or headers cannot be read.' }),
+    ),
     cause: Type.Optional(failureCauseSchema),
     jobs: Type.Optional(
       Type.Array(job, { description: 'Jobs of the delivery queue, if one is used.' }),
