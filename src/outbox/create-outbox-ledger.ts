@@ -2,6 +2,7 @@
 // implements the rest.
 
 import { MillraceError } from '../foundation/error.ts';
+import { parseStored } from '../foundation/parse-json.ts';
 import {
   checkClaim,
   checkFilter,
@@ -260,18 +261,9 @@ export function readContent(
 }
 
 function objectOf(json: unknown): Readonly<Record<string, unknown>> | undefined {
-  const value = orUndefined(json);
+  const value = parseStored(json);
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? (value as Record<string, unknown>) : undefined;
-}
-
-/** Undefined: not JSON. */
-function orUndefined(json: unknown): unknown {
-  try {
-    return JSON.parse(String(json));
-  } catch {
-    return undefined;
-  }
 }
 
 /** A message with the cause of its last stored attempt. A damaged record of an attempt is left out. */
@@ -282,7 +274,7 @@ export function withCause(message: OutboxMessage, attempt: string | undefined): 
 
 /** The stored jobs of a message. Damaged records of jobs are left out. */
 export function readJobs(json: string): readonly JobEntry[] {
-  const entries = orUndefined(json);
+  const entries = parseStored(json);
   return Array.isArray(entries) ? (entries.filter(Array.isArray) as unknown as JobEntry[]) : [];
 }
 
