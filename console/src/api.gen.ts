@@ -128,6 +128,7 @@ export interface OutboxMessage {
   readonly updatedAt: string;
   readonly sentAt?: string | undefined;
   readonly lastError?: string | undefined;
+  readonly unreadable?: string | undefined;
   readonly cause?: {
     readonly name?: string | undefined;
     readonly code?: string | undefined;

@@ -12,6 +12,15 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text) as unknown;
 }
 
+/** Parses JSON that Millrace stored. Undefined: the stored text was damaged. */
+export function parseStored(json: unknown): unknown {
+  try {
+    return JSON.parse(String(json));
+  } catch {
+    return undefined;
+  }
+}
+
 function isTooDeep(text: string): boolean {
   // Each level needs an opening and a closing bracket.
   if (text.length <= 2 * jsonDepthMax) return false;

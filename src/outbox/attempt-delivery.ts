@@ -74,6 +74,9 @@ export function attemptDelivery(
     const error = `started ${message.starts} times without an outcome: sending it probably kills the process`;
     return Promise.resolve({ kind: 'dead', claim, error });
   }
+  if (message.unreadable !== undefined) {
+    return Promise.resolve({ kind: 'dead', claim, error: message.unreadable });
+  }
   if (isForgotten(message.payload)) {
     const error = 'the payload was erased with its person';
     return Promise.resolve({ kind: 'dead', claim, error });

@@ -2,6 +2,7 @@
 // implements the rest.
 
 import { MillraceError } from '../foundation/error.ts';
+import { parseStored } from '../foundation/parse-json.ts';
 import {
   checkClaim,
   checkFilter,
@@ -14,6 +15,7 @@ import {
   toOutboxRows,
   type OutboxRow,
 } from './check-outbox.ts';
+import type { JobEntry } from './outbox-job.ts';
 import { outboxLimits as limits } from './outbox-limits.ts';
 import type {
   Enqueued,
@@ -168,7 +170,9 @@ export function createOutboxLedger<Transaction>(
     },
     async attemptLog(id) {
       if (!isOutboxId(id)) return [];
-      return (await engine.attempts(id)).map((each) => JSON.parse(each) as DeliveryAttempt);
+      return (await engine.attempts(id)).flatMap(
+        (each) => (objectOf(each) as DeliveryAttempt | undefined) ?? [],
+      );
     },
     async list(filter, page) {
       checkFilter(filter);
@@ -261,11 +265,36 @@ export function attemptJson(outcome: OutboxOutcome): string | null {
   return JSON.stringify(outcome.attempt);
 }
 
-/** A message with the cause of its last stored attempt. */
+/** The stored texts of a message. The reason does not quote them, because they may be personal data. */
+export function readContent(
+  payload: unknown,
+  headers: unknown,
+): Pick<OutboxMessage, 'payload' | 'headers' | 'unreadable'> {
+  const [read, readHeaders] = [objectOf(payload), objectOf(headers ?? '{}')];
+  if (read !== undefined && readHeaders !== undefined) {
+    return { payload: read, headers: (headers ?? null) === null ? undefined : readHeaders };
+  }
+  const damaged = read === undefined ? 'payload of the message is' : 'headers of the message are';
+  const unreadable = `the stored ${damaged} not a JSON object`;
+  return { payload: {}, headers: undefined, unreadable };
+}
+
+function objectOf(json: unknown): Readonly<Record<string, unknown>> | undefined {
+  const value = parseStored(json);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : undefined;
+}
+
+/** A message with the cause of its last stored attempt. A damaged record of an attempt is left out. */
 export function withCause(message: OutboxMessage, attempt: string | undefined): OutboxMessage {
-  if (attempt === undefined) return message;
-  const { cause } = JSON.parse(attempt) as DeliveryAttempt;
-  return cause === undefined ? message : { ...message, cause };
+  const stored = objectOf(attempt) as DeliveryAttempt | undefined;
+  return stored?.cause === undefined ? message : { ...message, cause: stored.cause };
+}
+
+/** The stored jobs of a message. Damaged records of jobs are left out. */
+export function readJobs(json: string): readonly JobEntry[] {
+  const entries = parseStored(json);
+  return Array.isArray(entries) ? (entries.filter(Array.isArray) as unknown as JobEntry[]) : [];
 }
 
 /** When the message of an outcome is due again; null: unchanged, or never. */

@@ -52,6 +52,11 @@ export interface OutboxMessage {
   readonly updatedAt: Date;
   readonly sentAt: Date | undefined;
   readonly lastError: string | undefined;
+  /**
+   * Why the stored payload or headers cannot be read; the payload is then empty. A claim returns such a message, so that
+   * it does not stop the others; a dispatcher and a queue worker dead-letter it.
+   */
+  readonly unreadable?: string | undefined;
   /** The cause of `lastError`, where the message was looked up and its last attempt is stored. */
   readonly cause?: FailureCause | undefined;
   /** Who ended a DISCARDED message, and why; only where the message was looked up. */

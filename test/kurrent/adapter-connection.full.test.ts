@@ -127,16 +127,18 @@ test('a consumer continues after the whole cluster was away', { timeout }, async
   const events = [newEvent(), newEvent()];
   await backing.store.append(stream, events.slice(0, 1));
   const consumed: string[] = [];
+  const restore = async (): Promise<void> => {
+    await away.promise;
+    await cluster.start();
+    await backing.store.append(stream, events.slice(1));
+  };
   for await (const { event, ack } of db.store.consume({ group: 'g', stream, signal })) {
     consumed.push(event.eventId);
     await ack();
     if (event.eventId === events[1]?.eventId) break;
     if (consumed.length > 1) continue;
     await cluster.stop();
-    void away.promise.then(async () => {
-      await cluster.start();
-      await backing.store.append(stream, events.slice(1));
-    });
+    void restore();
   }
   assert.deepEqual(
     [...new Set(consumed)],
@@ -152,7 +154,7 @@ async function startCluster() {
   const serve = (): Promise<ServedMemory> =>
     serveEngine({ ...backing, async [Symbol.asyncDispose]() {} }, { host, port });
   let served = await serve();
-  const stop = (): Promise<void> => served[Symbol.asyncDispose]();
+  const stop = async (): Promise<void> => served[Symbol.asyncDispose]();
   stack.defer(() => stop());
   const query = 'tls=false&discoveryInterval=1&maxDiscoverAttempts=2';
   return {

@@ -324,6 +324,23 @@ export const persistentCases: ClientCases = ({ api, append, kind }) => {
     assert.deepEqual(idsOf(consumer.seen), idsOf(sent));
   });
 
+  test('a consumer of a deleted stream gets what the group holds, and the events that restore it', async () => {
+    const [stream, name] = [unique(), group()];
+    const sent = events(7);
+    await append(stream, sent.slice(0, 5));
+    await api.createPersistentSubscriptionToStream(stream, name, toStream());
+    await using consumer = consume(stream, name, { settle: 'none', bufferSize: 2 });
+    await consumer.count(2);
+    await api.deleteStream(stream);
+    await append(stream, sent.slice(5));
+    for (let count = 2; count < 7; count += 1) {
+      await consumer.opened.ack(...consumer.seen.slice(count - 2, count - 1));
+      await consumer.count(count + 1);
+    }
+    assert.deepEqual(idsOf(consumer.seen), idsOf(sent));
+    assert.deepEqual(revisionsOf(consumer.seen), [0, 1, 2, 3, 4, 5, 6]);
+  });
+
   test('unacknowledged events of a lost consumer go to another one', async () => {
     const [stream, name] = [unique(), group()];
     const sent = events(5);

@@ -1,3 +1,4 @@
+import { parseStored } from '../../foundation/parse-json.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { CheckpointStore, SubscriptionState } from '../subscription-storage.ts';
@@ -116,7 +117,8 @@ function statesOf(rows: readonly SqlCells[]): SubscriptionState[] {
       subscription,
       shards: Number(shards),
       paused: Number(paused) === 1,
-      filter: typeof filter === 'string' ? (JSON.parse(filter) as EventFilter) : undefined,
+      filter:
+        typeof filter === 'string' ? (parseStored(filter) as EventFilter | undefined) : undefined,
       positions: Array.from({ length: Number(shards) }, () => undefined),
     };
     states.set(subscription, state);

@@ -1,5 +1,6 @@
+import { parseStored } from '../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
-import type { Attempt, DeadLetter, DeadLetterFilter, NewDeadLetter } from '../dead-letter.ts';
+import type { DeadLetter, DeadLetterFilter, NewDeadLetter } from '../dead-letter.ts';
 import { subscriptionLimits } from '../subscription-limits.ts';
 import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type SqlStatement,
 } from '../../store/sql-database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
+import { readHistory } from './waiting.ts';
 
 const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,
   replayed_at_ms, replayed_by, notes, handler, shard, tenant, correlation_id, stream, revision,
@@ -105,7 +107,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   }
 
   function reopen(letter: NewDeadLetter, [id, attempts, history]: SqlCells): SqlStatement {
-    const all = [...(JSON.parse(String(history)) as Attempt[]), ...letter.history];
+    const all = [...readHistory(history), ...letter.history];
     return {
       sql: sql.reopen,
       values: [
@@ -246,18 +248,20 @@ const columnOf = {
   stream: 'stream',
 } as const;
 
+/** The payload is only a copy, so a letter whose copy is damaged can still be listed, replayed and discarded. */
 function toLetter(row: SqlCells): DeadLetter {
   const text = (at: number): string => String(row[at]);
   const textOrNull = (at: number): string | null => (row[at] === null ? null : text(at));
   const time = (at: number): string | null =>
     row[at] === null ? null : new Date(Number(row[at])).toISOString();
+  const payload = parseStored(row[4]);
   return {
     id: text(0),
     eventId: text(1),
     eventType: text(2),
     aggregateId: text(3),
-    payload: JSON.parse(text(4)) as unknown,
-    error: text(5),
+    payload: payload ?? null,
+    error: payload === undefined ? `${text(5)} (the stored payload is damaged)` : text(5),
     attempts: Number(row[6]),
     createdAt: time(7) ?? '',
     status: text(8) as DeadLetter['status'],
@@ -272,12 +276,12 @@ function toLetter(row: SqlCells): DeadLetter {
     revision: Number(row[17]),
     position: toPosition(Number(row[18])),
     parked: Number(row[19]) === 1,
-    history: JSON.parse(text(20)) as Attempt[],
+    history: readHistory(row[20]),
     replayRequestedAt: time(21),
     discardedAt: time(22),
     discardedBy: textOrNull(23),
     discardReason: textOrNull(24),
-    cause: JSON.parse(textOrNull(25) ?? 'null') as DeadLetter['cause'],
+    cause: (parseStored(textOrNull(25)) ?? null) as DeadLetter['cause'],
   };
 }
 

@@ -1,7 +1,8 @@
+import { parseStored } from '../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
 import type { Attempt } from '../dead-letter.ts';
 import type { WaitingEvents } from '../subscription-storage.ts';
-import type { SqlDatabase, SqlStatement } from '../../store/sql-database.ts';
+import type { SqlCell, SqlDatabase, SqlStatement } from '../../store/sql-database.ts';
 import { fenced, sqlSettlements } from './settlement.ts';
 
 export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
@@ -93,7 +94,7 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
         position: toPosition(Number(position)),
         eventId: String(eventId),
         failures: Number(failures),
-        history: JSON.parse(String(history)) as Attempt[],
+        history: readHistory(history),
       }));
     },
     async unblock(fence, stream) {
@@ -114,6 +115,12 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
       return Number(found[0]?.[0]);
     },
   };
+}
+
+/** Without a damaged record of the attempts: the event is attempted all the same. */
+export function readHistory(cell: SqlCell | undefined): readonly Attempt[] {
+  const history = parseStored(cell);
+  return Array.isArray(history) ? (history as Attempt[]) : [];
 }
 
 function byStream(a: { readonly stream: string }, b: { readonly stream: string }): number {

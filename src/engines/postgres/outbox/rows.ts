@@ -1,8 +1,14 @@
 // Converts messages and claims of the ledger to PostgreSQL rows and back.
 
 import type { OutboxRow } from '../../../outbox/check-outbox.ts';
-import { attemptJson, dueMsOf, withCause } from '../../../outbox/create-outbox-ledger.ts';
-import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
+import {
+  attemptJson,
+  dueMsOf,
+  readContent,
+  readJobs,
+  withCause,
+} from '../../../outbox/create-outbox-ledger.ts';
+import { outboxJobs } from '../../../outbox/outbox-job.ts';
 import type { OutboxOutcome } from '../../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
@@ -152,8 +158,10 @@ export function toMessage(row: Row): OutboxMessage {
     toText(row[23]),
   );
   if (jobs === null || jobs === undefined) return message;
-  const entries = JSON.parse(String(jobs)) as readonly JobEntry[];
-  return { ...message, jobs: outboxJobs(entries, message, (token) => encodeToken(seq, token)) };
+  return {
+    ...message,
+    jobs: outboxJobs(readJobs(String(jobs)), message, (token) => encodeToken(seq, token)),
+  };
 }
 
 type State = Pick<OutboxMessage, 'status' | 'lockedBy' | 'updatedAt' | 'sentAt'>;
@@ -170,8 +178,7 @@ function withMessage<S extends State>(row: Row, state: S): S & Omit<OutboxMessag
     sourceEventId: String(event),
     integrationType: String(integrationType),
     eventType: String(eventType),
-    payload: JSON.parse(String(payload)) as Record<string, unknown>,
-    headers: toHeaders(headers),
+    ...readContent(payload, headers),
     tenantId: toText(tenantId),
     userId: toText(userId),
     correlationId: toText(correlationId),
@@ -191,10 +198,4 @@ function toText(cell: Cell): string | undefined {
 
 function toDate(cell: Cell): Date | undefined {
   return cell === null || cell === undefined ? undefined : new Date(Number(cell));
-}
-
-function toHeaders(cell: Cell): Readonly<Record<string, unknown>> | undefined {
-  return cell === null || cell === undefined
-    ? undefined
-    : (JSON.parse(String(cell)) as Record<string, unknown>);
 }

@@ -66,6 +66,15 @@ for (const { name, skip, run } of subscriptionStorageConformance<pg.ClientBase>(
   capabilities: db.subscriptions.capabilities,
   open: async () => db.subscriptions,
   second: async () => second.subscriptions,
+  async damage(subscription, json) {
+    const change = (sql: string) =>
+      pool.query(sql.replace('update ', `update ${schema}.`), [json, subscription]);
+    await change(
+      'update dead_letters set payload = $1, history = $1, cause = $1 where handler = $2',
+    );
+    await change('update subscription_waiting set history = $1 where subscription = $2');
+    await change('update subscriptions set filter = $1 where name = $2');
+  },
   effects: {
     async write(transaction, key) {
       await transaction.query('insert into effects (key) values ($1)', [key]);

@@ -50,6 +50,27 @@ test('the migration counts the messages that were sent before it', async () => {
   assert.equal((await db.outbox.counts()).SENT, 2);
 });
 
+test('a damaged record of jobs does not stop the renewal and the outcomes of other messages', async () => {
+  const path = join(folder, 'damaged-jobs.db');
+  await using db = await openSqlite(path);
+  await db.outbox.enqueueMany([newMessage(), newMessage(), newMessage()]);
+  const claimed = await db.outbox.claimDueBatch('dispatcher', 9);
+  const database = new DatabaseSync(path);
+  database.exec(`update outbox_ready set jobs = '[[1' where seq = 1`);
+  const renewed = await db.outbox.renew(claimed, { workerId: 'worker' });
+  database.exec(`update outbox_ready set jobs = '[[1' where seq = 2`);
+  database.close();
+  const outcomes = renewed.flatMap((claim) =>
+    typeof claim === 'string' ? [] : [{ kind: 'sent', claim } as const],
+  );
+  assert.deepEqual(await db.outbox.settle(outcomes), ['settled', 'settled', 'settled']);
+  const listed = await db.outbox.list({ status: 'SENT' });
+  assert.deepEqual(
+    listed.map(({ jobs }) => jobs?.length),
+    [1, undefined, 1],
+  );
+});
+
 let shared: SharedSqliteFile | undefined;
 
 for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransaction>({
@@ -77,6 +98,11 @@ for (const { name, skip, run } of outboxLedgerConformance<SqliteOutboxTransactio
         shared = undefined;
         const database = new DatabaseSync(path);
         database.exec('drop table outbox_messages');
+        database.close();
+      },
+      async damage(id, column, text) {
+        const database = new DatabaseSync(path);
+        database.prepare(`update outbox_messages set ${column} = ? where id = ?`).run(text, id);
         database.close();
       },
       async readRelation() {

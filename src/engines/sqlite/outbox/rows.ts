@@ -1,7 +1,7 @@
 // SQLite's rows as messages of the ledger.
 
-import { withCause } from '../../../outbox/create-outbox-ledger.ts';
-import { outboxJobs, type JobEntry } from '../../../outbox/outbox-job.ts';
+import { readContent, readJobs, withCause } from '../../../outbox/create-outbox-ledger.ts';
+import { outboxJobs } from '../../../outbox/outbox-job.ts';
 import type {
   ClaimedMessage,
   Discarded,
@@ -45,9 +45,8 @@ export function toMessage(row: SqlRow): OutboxMessage {
   );
   const jobs = toText(row['jobs']);
   if (jobs === undefined) return message;
-  const entries = JSON.parse(jobs) as readonly JobEntry[];
   const tokenOf = (token: number): string => encodeToken({ seq: row['seq'] ?? null, token });
-  return { ...message, jobs: outboxJobs(entries, message, tokenOf) };
+  return { ...message, jobs: outboxJobs(readJobs(jobs), message, tokenOf) };
 }
 
 type State = Pick<
@@ -64,8 +63,7 @@ function withState<S extends State>(row: SqlRow, state: S): S & Omit<OutboxMessa
     sourceEventId: String(row['source_event_id']),
     integrationType: String(row['integration_type']),
     eventType: String(row['event_type']),
-    payload: JSON.parse(String(row['payload'])) as Record<string, unknown>,
-    headers: toHeaders(row['headers']),
+    ...readContent(row['payload'], row['headers']),
     tenantId: toText(row['tenant_id']),
     userId: toText(row['user_id']),
     correlationId: toText(row['correlation_id']),
@@ -81,8 +79,4 @@ function toText(cell: SqlValue | undefined): string | undefined {
 
 function toDate(cell: SqlValue | undefined): Date | undefined {
   return typeof cell === 'number' ? new Date(cell) : undefined;
-}
-
-function toHeaders(cell: SqlValue | undefined): Readonly<Record<string, unknown>> | undefined {
-  return typeof cell === 'string' ? (JSON.parse(cell) as Record<string, unknown>) : undefined;
 }

@@ -41,7 +41,8 @@ const isMine = (kinds: string): string => `seq in (select r.seq ${outcomes(kinds
 
 /** Completes the job that was started under the token of the row; releasing the row removes the job. */
 const jobsAfter = (kind: string): string => `
-  case when json_extract(r.jobs, '$[#-1][2]') is not r.token then r.jobs
+  case when not json_valid(r.jobs) then null
+    when json_extract(r.jobs, '$[#-1][2]') is not r.token then r.jobs
     when ${kind} = 'released' then nullif(json_remove(r.jobs, '$[#-1]'), '[]')
     else json_insert(r.jobs, '$[#-1][#]', ${now}, '$[#-1][#]', ${kind}) end`;
 
@@ -138,7 +139,8 @@ export const renewSqls = {
   take: `update outbox_ready set token = (select token from outbox_tokens), locked_by = ?2,
     locked_at_ms = ${now}, updated_at_ms = ${now}, available_at_ms = ${now} + ?3,
     jobs = json_insert(
-      iif(json_array_length(jobs) >= ${jobsKept}, json_remove(jobs, '$[0]'), coalesce(jobs, '[]')), '$[#]',
+      case when json_valid(jobs) is not 1 then '[]'
+        when json_array_length(jobs) >= ${jobsKept} then json_remove(jobs, '$[0]') else jobs end, '$[#]',
       json_array(attempts + 1, token, (select token from outbox_tokens), ?4, locked_at_ms, ${now}))
     where seq in (select seq ${fromClaimedRows}) returning seq, token, locked_at_ms`,
 } as const;

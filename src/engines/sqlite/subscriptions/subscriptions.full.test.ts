@@ -86,6 +86,12 @@ for (const { name, skip, run } of subscriptionStorageConformance<SqliteTransacti
   capabilities: db.subscriptions.capabilities,
   open: async () => db.subscriptions,
   second: async () => second.subscriptions,
+  async damage(handler, json) {
+    const change = (sql: string) => database.prepare(sql).run(json, handler);
+    change('update dead_letters set payload = ?1, history = ?1, cause = ?1 where handler = ?2');
+    change('update subscription_waiting set history = ?1 where subscription = ?2');
+    change('update subscriptions set filter = ?1 where name = ?2');
+  },
   effects: {
     async write(transaction, key) {
       transaction.run('insert into effects (key) values (?)', key);

@@ -78,6 +78,9 @@ const message = Type.Object(
     updatedAt: Type.String(),
     sentAt: optional,
     lastError: optional,
+    unreadable: Type.Optional(
+      Type.String({ description: 'Why the stored payload or headers cannot be read.' }),
+    ),
     cause: Type.Optional(failureCauseSchema),
     discarded: Type.Optional(closed({ by: Type.String(), reason: Type.String() })),
     jobs: Type.Optional(

@@ -33,6 +33,12 @@ export function postgresOutboxFixture(
           isIntact = false;
           await pool.query(`drop table ${schema}.messages cascade`);
         },
+        async damage(id, column, text) {
+          await pool.query(`update ${schema}.messages set ${column} = $2 where id = $1`, [
+            id,
+            text,
+          ]);
+        },
         readRelation: async () =>
           (await pool.query<Record<string, unknown>>(`select * from ${schema}.integration_outbox`))
             .rows,

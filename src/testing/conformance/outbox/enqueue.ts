@@ -10,6 +10,7 @@ import {
   statusOf,
   type LedgerCases,
 } from './fixture.ts';
+import { createOutboxDispatcher } from '../../../outbox/outbox-dispatcher.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 
 export const enqueueCases: LedgerCases = {
@@ -204,6 +205,33 @@ export const outageCases: LedgerCases = {
     await rejectsWith(() => ledger.enqueue(item), 'STORE_UNAVAILABLE');
     await rejectsWith(() => ledger.enqueueMany([item, newMessage()]), 'STORE_UNAVAILABLE');
     await rejectsWith(() => claim(ledger), 'STORE_UNAVAILABLE');
+  },
+
+  async 'a damaged message is dead-lettered with its reason, and the others are sent'(
+    opened,
+    ledger,
+  ) {
+    if (opened.damage === undefined) return;
+    const ids = await enqueued(ledger, {}, {}, {}, {}, {});
+    const [text = '', shape = '', headers = '', ...intact] = ids;
+    await opened.damage(text, 'payload', '{"paymentId":"p');
+    await opened.damage(shape, 'payload', '[1]');
+    await opened.damage(headers, 'headers', 'none');
+    const sent: string[] = [];
+    const deliver = async ({ id }: { readonly id: string }) => void sent.push(id);
+    const dispatcher = createOutboxDispatcher({ ledger, deliver });
+    await dispatcher.tick();
+    await dispatcher[Symbol.asyncDispose]();
+    assert.deepEqual(sent.toSorted(), intact.toSorted());
+    const dead = await ledger.list({ status: 'DEAD' });
+    assert.deepEqual(
+      dead.map(({ id, payload, lastError }) => [id, payload, lastError]),
+      [
+        [text, {}, 'the stored payload of the message is not a JSON object'],
+        [shape, {}, 'the stored payload of the message is not a JSON object'],
+        [headers, {}, 'the stored headers of the message are not a JSON object'],
+      ],
+    );
   },
 
   async 'a closed ledger rejects calls'(opened) {

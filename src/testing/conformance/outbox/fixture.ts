@@ -15,6 +15,8 @@ export interface OpenedLedger<Transaction> {
   inTransaction?(work: (transaction: Transaction) => Promise<void>): Promise<void>;
   /** Drops the tables of the database (`durable`). */
   outage?(): Promise<void>;
+  /** Replaces the stored text of a message without the ledger (`durable`). */
+  damage?(id: string, column: 'payload' | 'headers', text: string): Promise<void>;
   /** The rows of the view `integration_outbox` (`durable`). */
   readRelation?(): Promise<readonly Readonly<Record<string, unknown>>[]>;
   close?(): Promise<void>;

@@ -77,6 +77,38 @@ export const deadLetterCases: StorageCases = {
     assert.equal(await waiting.count(fence.subscription), 0);
   },
 
+  async 'damaged rows are listed, attempted, replayed and discarded'({ storage, fixture }) {
+    if (fixture.damage === undefined) return;
+    const [fence, other] = [await acquireShard(storage), await acquireShard(storage)];
+    const { checkpoints, deadLetters, waiting } = storage;
+    const added = newLetter(fence);
+    await deadLetters.add(fence, added);
+    await deadLetters.add(
+      fence,
+      newLetter(fence, { position: at(8), createdAt: '2025-09-30T11:00:00.000Z' }),
+    );
+    const parked = { position: at(9), eventId: 'e9', failures: 2, history: added.history };
+    await waiting.park(fence, [{ stream: added.stream, due: 0, events: [parked] }]);
+    await checkpoints.open(fence.subscription, 1, { tenant: 'core' });
+    await fixture.damage(fence.subscription, '[{"a');
+
+    const filter = { handler: fence.subscription };
+    const [damaged] = await deadLetters.list(filter);
+    assert.deepEqual(
+      [damaged?.id, damaged?.payload, damaged?.history, damaged?.cause, damaged?.error],
+      [added.id, null, [], null, `${added.error} (the stored payload is damaged)`],
+    );
+    assert.deepEqual(await waiting.next(fence, added.stream, 9), [{ ...parked, history: [] }]);
+    const states = await checkpoints.list();
+    for (const { subscription } of [fence, other]) {
+      assert.ok(states.some((state) => state.subscription === subscription));
+    }
+    const again = await deadLetters.add(fence, { ...added, attempts: 1 });
+    assert.deepEqual([again.letter.attempts, again.letter.history], [7, added.history]);
+    assert.equal(await deadLetters.replay({ ids: [added.id] }, { by: 'ada', atMs }), 1);
+    assert.equal(await deadLetters.discard(filter, { by: 'ada', reason: 'damaged', atMs }), 2);
+  },
+
   async 'a failed replay reopens the dead letter'({ storage }) {
     const fence = await acquireShard(storage);
     const { deadLetters, waiting } = storage;

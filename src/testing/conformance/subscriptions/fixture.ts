@@ -19,6 +19,8 @@ export interface SubscriptionStorageFixture<Transaction> {
   open(): Promise<SubscriptionStorage<Transaction>>;
   /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(): Promise<SubscriptionStorage<Transaction>>;
+  /** Replaces the JSON texts of all rows of a subscription without the storage. */
+  damage?(subscription: string, json: string): Promise<void>;
   /** Effects that a case can count (`transactions`). */
   readonly effects?: {
     write(transaction: Transaction, key: string): Promise<void>;
