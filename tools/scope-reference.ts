@@ -1,4 +1,5 @@
-// Generates the tables of docs/scopes.md: which scope each route, command, gRPC method and WebSocket message needs.
+// Generates the tables of docs/scopes.md: which scope each route, command, gRPC method, WebSocket message and topic route
+// needs.
 
 import { collab } from '../modules/collab/index.ts';
 import { notifications } from '../modules/customers/index.ts';
@@ -14,6 +15,7 @@ import { createCallKit } from '../src/server/kurrent/calls.ts';
 import type { KurrentContext } from '../src/server/kurrent/context.ts';
 import type { Groups } from '../src/server/kurrent/persistent/groups.ts';
 import { createServices, type Services } from '../src/server/kurrent/services.ts';
+import { fixedRoutes, ntfyRouteOf, topicRouteAccess } from '../src/server/topics/ntfy-route.ts';
 
 /** All modules of this repository. */
 export const allModules = (): readonly PlatformModule[] => [
@@ -53,6 +55,11 @@ export async function withScopeReference(page: string): Promise<string> {
     ),
     table('gRPC methods', 'Methods of the KurrentDB protocol.', grpcRows()),
     table('WebSocket messages', 'A `command` needs the scope of the command.', messageRows(api)),
+    table(
+      'Topic routes',
+      'For tokens of all tenants. The access rules of topics say what users of topics and callers without credentials may read and publish.',
+      topicRows(),
+    ),
   ].join('\n');
 }
 
@@ -92,6 +99,27 @@ function grpcRows(): readonly Row[] {
 
 function messageRows(api: ApiServer): readonly Row[] {
   return socketMessages(api).map(({ type, access }) => [type, access]);
+}
+
+const topicPaths = [
+  ...['PUT', 'POST'].flatMap((method) => [`${method} /{topic}`, `${method} /{topic}/{id}`]),
+  ...['publish', 'send', 'trigger'].map((word) => `GET /{topic}/${word}`),
+  'DELETE /{topic}/{id}',
+  ...['read', 'clear'].map((word) => `PUT /{topic}/{id}/${word}`),
+  ...['read', 'clear', 'delete'].map((word) => `GET /{topic}/{id}/${word}`),
+  ...['json', 'sse', 'raw', 'ws', 'auth'].map((form) => `GET /{topic}/${form}`),
+  'GET /{topic}',
+  'GET /file/{id}',
+];
+
+/** The routes of the server of topics. */
+export function topicRows(): readonly Row[] {
+  return [...Object.keys(fixedRoutes), ...topicPaths].flatMap((call): readonly Row[] => {
+    const [method = '', path = ''] = call.replaceAll(/[{}]/g, '').split(' ');
+    const kind = ntfyRouteOf(method, path)?.kind;
+    if (kind === undefined) throw new Error(`${call} is no route of topics`);
+    return kind === 'absent' ? [] : [[call, topicRouteAccess[kind]]];
+  });
 }
 
 /** The messages that the WebSocket accepts. */

@@ -137,7 +137,7 @@ export const messageProjection = projection({
   onForgotten: () => null,
 });
 
-/** How many messages a search for several words reads for one page. */
+/** How many messages a search for several words reads at most before it returns what it has found. */
 const searchedMax = 1_000;
 
 /** The public chats of a workspace and the private chats of the user, newest first. */

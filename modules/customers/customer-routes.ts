@@ -34,8 +34,11 @@ const followQuery = Type.Object({ after: Type.Optional(Type.String({ maxLength: 
 const text = Type.String();
 const textOrNull = Type.Union([text, Type.Null()]);
 
+const limitDefault = 100;
 const pageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 200, description: `Default: ${limitDefault}.` }),
+  ),
   cursor: Type.Optional(Type.String({ maxLength: 1_000 })),
 };
 
@@ -154,7 +157,10 @@ function customerRoutes(notifier: Notifier): readonly Route[] {
       responses: pageResponse(notificationDocument),
       async handle(request) {
         const { tenant, customerId } = addressOf(request, 'read');
-        const page = await notifier.list({ tenant, customerId, ...request.query });
+        const { open, limit = limitDefault, cursor } = request.query;
+        const page = await request.memory.page({ limit, cursor }, (part) =>
+          notifier.list({ ...part, tenant, customerId, open }),
+        );
         return { body: toList(page) };
       },
     }),
@@ -297,7 +303,11 @@ function broadcastRoutes(notifier: Notifier): readonly Route[] {
       responses: pageResponse(broadcastDocument),
       async handle(request) {
         const { tenant } = authorized(request, 'read');
-        return { body: toList(await notifier.broadcasts({ tenant, ...request.query })) };
+        const { limit = limitDefault, cursor } = request.query;
+        const page = await request.memory.page({ limit, cursor }, (part) =>
+          notifier.broadcasts({ ...part, tenant }),
+        );
+        return { body: toList(page) };
       },
     }),
     route({

@@ -27,7 +27,7 @@ import {
   roleSchema,
 } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
-import { pageResponse, pageOfList, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageLimits, pageOfList, pageQuery, pageSchema } from '../pages.ts';
 import { chatRole, workspaceRole, type ResourceReach } from './access.ts';
 import type { CollabDocuments } from './collab-documents.ts';
 import {
@@ -99,10 +99,13 @@ export function chatRoutes(endpointsOf: EndpointMaker, parts: ChatRouteParts): r
       summary: 'List the public chats of a workspace and the private chats of the caller',
       query: Type.Object(pageQuery),
       responses: { 200: { description: 'Newest first', schema: pageSchema(chatSchema) } },
-      async handle({ params: { w }, query }, { me: { tenant, userId }, rule }) {
+      async handle({ params: { w }, query, memory }, { me: { tenant, userId }, rule }) {
         await reach.workspace({ tenant, userId }, w, rule);
-        const request = { ...query, tenant, userId, workspaceId: w };
-        return pageResponse(await visibleChats(documents.chats, request));
+        const { limit = pageLimits.default, cursor } = query;
+        const page = await memory.page({ limit, cursor }, (part) =>
+          visibleChats(documents.chats, { ...part, tenant, userId, workspaceId: w }),
+        );
+        return pageResponse(page);
       },
     }),
     endpoint('getChat', {
@@ -175,15 +178,16 @@ function messageRoutes(
       search: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
     }),
     responses: { 200: { description: 'Newest first', schema: pageSchema(messageSchema) } },
-    async handle({ params: { id }, query }, { me, rule }) {
+    async handle({ params: { id }, query, memory }, { me, rule }) {
       await reach.chat(me, id, rule);
-      const { limit, cursor, search, order } = query;
-      const request = { tenant: me.tenant, chatId: id, limit, cursor };
+      const { limit = pageLimits.default, cursor, search, order } = query;
       const direction = order === 'asc' ? 'ascending' : 'descending';
-      const page =
-        search === undefined
-          ? await messagesOf(documents.messages, { ...request, direction })
-          : await searchMessages(documents.messages, { ...request, text: search });
+      const page = await memory.page({ limit, cursor }, (part) => {
+        const request = { ...part, tenant: me.tenant, chatId: id };
+        return search === undefined
+          ? messagesOf(documents.messages, { ...request, direction })
+          : searchMessages(documents.messages, { ...request, text: search });
+      });
       return pageResponse(page, withoutRevision);
     },
   });

@@ -72,16 +72,14 @@ export function taskRoutes(
         order: Type.Optional(Type.Enum(['asc', 'desc'])),
       }),
       responses: { 200: { description: 'Tasks', schema: pageSchema(taskSchema) } },
-      async handle({ params: { w }, query }, { me, rule }) {
+      async handle({ params: { w }, query, memory }, { me, rule }) {
         const workspace = await reach.workspace(me, w, rule);
-        const { limit, cursor, sort, order } = query;
+        const { limit = pageLimits.default, cursor, sort, order } = query;
         const { type, status, priority, search } = query;
-        const page = await findTasks(documents, {
+        const request = {
           tenant: me.tenant,
           userId: me.userId,
           workspaceId: w,
-          limit,
-          cursor,
           filters: {
             type,
             status,
@@ -92,7 +90,10 @@ export function taskRoutes(
           },
           sort,
           direction: order === undefined ? undefined : directions[order],
-        });
+        };
+        const page = await memory.page({ limit, cursor }, (part) =>
+          findTasks(documents, { ...request, ...part }),
+        );
         return pageResponse(page);
       },
     }),

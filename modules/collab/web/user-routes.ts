@@ -7,7 +7,7 @@ import { meSchema, notificationSchema } from '../documents.ts';
 import { collabLimits } from '../fields.ts';
 import { deleteNotification, readNotification } from '../notifications/notification-events.ts';
 import { notificationProjection, notificationsOf } from '../notifications/notification.ts';
-import { pageResponse, pageQuery, pageSchema } from '../pages.ts';
+import { pageResponse, pageLimits, pageQuery, pageSchema } from '../pages.ts';
 import { changePreferences, changeProfile } from '../user-events.ts';
 import { user, userProjection, userSubject, type UserState } from '../user.ts';
 import type { CollabDocuments } from './collab-documents.ts';
@@ -74,11 +74,16 @@ export function userRoutes(
           }),
         },
       },
-      async handle({ query }, { me: { tenant, userId } }) {
-        const { limit, cursor, unread: unreadOnly } = query;
-        const request = { tenant, userId, limit, cursor, unreadOnly };
-        const page = await notificationsOf(documents.notifications, request);
-        return { body: { ...pageResponse(page).body, unreadCount: page.unreadCount } };
+      async handle({ query, memory }, { me: { tenant, userId } }) {
+        const { limit = pageLimits.default, cursor, unread: unreadOnly } = query;
+        let unreadCount = 0;
+        const page = await memory.page({ limit, cursor }, async (part) => {
+          const request = { ...part, tenant, userId, unreadOnly };
+          const found = await notificationsOf(documents.notifications, request);
+          ({ unreadCount } = found);
+          return found;
+        });
+        return { body: { ...pageResponse(page).body, unreadCount } };
       },
     }),
     notifications('readNotification', {

@@ -80,13 +80,14 @@ export function workspaceRoutes(
       summary: 'List the workspaces of the caller',
       query: listQuery,
       responses: { 200: { description: 'Newest first', schema: pageSchema(workspaceSchema) } },
-      async handle({ query: { limit = pageLimits.default, cursor } }, { me }) {
-        const page = await documents.workspaces.byRange(me.tenant, 'member', {
-          group: me.userId,
-          direction: 'descending',
-          limit,
-          cursor,
-        });
+      async handle({ query: { limit = pageLimits.default, cursor }, memory }, { me }) {
+        const page = await memory.page({ limit, cursor }, (part) =>
+          documents.workspaces.byRange(me.tenant, 'member', {
+            group: me.userId,
+            direction: 'descending',
+            ...part,
+          }),
+        );
         return pageResponse(page, (workspace) => summaryOf(workspace, me.userId));
       },
     }),

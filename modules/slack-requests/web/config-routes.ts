@@ -198,8 +198,10 @@ function routesOf(
       },
       async handle(request) {
         const { limit = 50, cursor } = request.query;
-        const options = { direction: 'descending', limit, cursor } as const;
-        const page = await documents.byRange(tenantOf(request), 'updated', options);
+        const tenant = tenantOf(request);
+        const page = await request.memory.page({ limit, cursor }, (part) =>
+          documents.byRange(tenant, 'updated', { ...part, direction: 'descending' }),
+        );
         const items = page.items.map(({ document }) => withoutSecret(kind, document as Fields));
         return { body: { items, cursor: page.cursor } };
       },

@@ -91,11 +91,13 @@ export function requestRoutes(context: WebContext): readonly Route[] {
       },
       async handle(request) {
         const { status, limit = 50, cursor } = request.query;
-        const options = { direction: 'descending', limit, cursor } as const;
         const tenant = tenantOf(request);
-        const page = await (status === undefined
-          ? documents.byRange(tenant, 'updated', options)
-          : documents.byRange(tenant, 'status', { ...options, group: status }));
+        const page = await request.memory.page({ limit, cursor }, (part) => {
+          const options = { ...part, direction: 'descending' } as const;
+          return status === undefined
+            ? documents.byRange(tenant, 'updated', options)
+            : documents.byRange(tenant, 'status', { ...options, group: status });
+        });
         const items = page.items.map(({ document }) => document);
         return { body: { items, cursor: page.cursor } };
       },

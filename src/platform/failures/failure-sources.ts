@@ -66,7 +66,8 @@ export interface FailureKind {
   readonly discard?: ChangeFailures;
 }
 
-const pageSize = 200;
+/** Small, because a read has the payloads too, and those may be large. */
+const pageSize = 16;
 
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   'dead-letter': {

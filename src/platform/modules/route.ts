@@ -26,8 +26,27 @@ export interface ApiRequest<Params = unknown, Query = unknown, Body = unknown> {
 export interface ReaderMemory {
   /** Runs the work when there is memory for a page. */
   readonly load: <Result>(work: () => Promise<Result>) => Promise<Result>;
+  /**
+   * Loads a list by small reads, until the page has `limit` items or is large. A read that returns fewer items than its
+   * limit ends the page.
+   */
+  readonly page: <Item>(
+    bound: PageBound,
+    read: (part: PageBound) => Promise<ListPage<Item>>,
+  ) => Promise<ListPage<Item>>;
   /** Sets the size of what the client has not read yet. A client that reads nothing while others need memory is disconnected. */
   hold(bytes: number): void;
+}
+
+export interface PageBound {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export interface ListPage<Item> {
+  readonly items: readonly Item[];
+  /** Of the next page; undefined: this is the last page. */
+  readonly cursor: string | undefined;
 }
 
 export interface JsonResponse {

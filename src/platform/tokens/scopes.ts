@@ -43,7 +43,7 @@ export const scopeTable: Readonly<Record<TokenScope, ScopeRow>> = {
     // An operator must see what to fix.
     includes: ['read', 'use'],
   },
-  bus: { allows: 'the message bus', includes: [] },
+  bus: { allows: 'reserved for routes of the message bus; grants nothing today', includes: [] },
   admin: {
     allows: 'everything, including tokens, the audit, system streams and persistent subscriptions',
     includes: [],

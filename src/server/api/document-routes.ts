@@ -9,7 +9,6 @@ import type { DocumentFamily } from '../../platform/platform-projections.ts';
 import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
-import { listPage } from './list-page.ts';
 
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
 const found = Type.Object({
@@ -121,12 +120,10 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
           ...(from === undefined ? {} : { from }),
           ...(to === undefined ? {} : { to }),
         };
-        const body = await request.memory.load(() =>
-          listPage({ limit, cursor }, (page) =>
-            range === undefined
-              ? documents.bySet(tenant, set, page)
-              : documents.byRange(tenant, range, { ...page, ...bounds }),
-          ),
+        const body = await request.memory.page({ limit, cursor }, (part) =>
+          range === undefined
+            ? documents.bySet(tenant, set, part)
+            : documents.byRange(tenant, range, { ...part, ...bounds }),
         );
         return { body: { ...body, items: body.items.map((each) => hide(family, each)) } };
       },

@@ -8,6 +8,7 @@ import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { createSecretHider, type SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { ApiRequest, ReaderMemory } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
+import { textBytes } from '../http/list-page.ts';
 import { tenantWithin, checkStreamAccess, type ApiPlatform } from './api-context.ts';
 
 type Caller = Pick<ApiRequest, 'headers' | 'memory' | 'principal' | 'signal'>;
@@ -113,11 +114,6 @@ function toTexts(
     id: idOf(event),
     json: JSON.stringify(hider.event(event)),
   }));
-}
-
-/** A character of a string may need two bytes. */
-export function textBytes(text: string): number {
-  return 2 * text.length;
 }
 
 function revisionOf(text: string): number {

@@ -15,7 +15,8 @@ import { route, type Route, type TextResponse } from '../../platform/modules/rou
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
 import { checkStreamAccess, returns, routesOf, type ApiPlatform } from './api-context.ts';
-import { filterFor, followEvents, followStream, textBytes } from './follow.ts';
+import { textBytes } from '../http/list-page.ts';
+import { filterFor, followEvents, followStream } from './follow.ts';
 
 const { get: read } = routesOf('streams', 'read');
 const { post: append } = routesOf('streams', 'append');

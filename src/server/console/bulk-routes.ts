@@ -163,13 +163,19 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/bulk',
       summary: 'The latest bulk actions',
       responses: {
-        200: returns('At most 50 actions', closed({ items: Type.Array(bulkSchema) })),
+        200: returns(
+          'At most 50 actions, fewer if they are large',
+          closed({ items: Type.Array(bulkSchema) }),
+        ),
       },
       async handle(request) {
         const tasks = await platform.tasks();
         const tenant = tenantWithin(request, undefined);
-        const page = await tasks.list({ type: bulkType.name, tenant }, { limit: 50 });
-        return { body: { items: page.tasks.map(toBulk) } };
+        const page = await request.memory.page({ limit: 50, cursor: undefined }, async (part) => {
+          const found = await tasks.list({ type: bulkType.name, tenant }, part);
+          return { items: found.tasks, cursor: found.cursor };
+        });
+        return { body: { items: page.items.map(toBulk) } };
       },
     }),
     route({

@@ -94,12 +94,10 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       },
       async handle(request) {
         const { state: wanted = 'open', source: from, where, type } = request.query;
-        const found = await readFailures(platform, {
-          source: from,
-          where,
-          type,
-          tenant: tenantWithin(request, request.query.tenant),
-        });
+        const tenant = tenantWithin(request, request.query.tenant);
+        const found = await request.memory.load(() =>
+          readFailures(platform, { source: from, where, type, tenant }),
+        );
         const groups = groupFailures(found.items, clock.now(), await decisions.all());
         return {
           body: {
@@ -125,10 +123,10 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { fingerprint } = request.params;
         const until = new Date(clock.now()).toISOString();
-        const { items } = await readFailures(platform, {
-          fingerprint,
-          tenant: tenantWithin(request, request.query.tenant),
-        });
+        const tenantId = tenantWithin(request, request.query.tenant);
+        const { items } = await request.memory.load(() =>
+          readFailures(platform, { fingerprint, tenant: tenantId }),
+        );
         const found = items.toSorted((a, b) => (a.at > b.at ? -1 : 1));
         const [only] = groupFailures(found, clock.now(), await decisions.all());
         if (only === undefined) {

@@ -6,6 +6,7 @@ import { whenAborted } from '../../foundation/async/when-aborted.ts';
 import { aborted, systemClock, type Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { ReaderMemory } from '../../platform/modules/route.ts';
+import { listPage } from './list-page.ts';
 
 export interface ReaderLimits {
   /** For all clients of the process. */
@@ -164,18 +165,20 @@ export function createReaderBudget(
     open(client) {
       const reader: Reader = { client, held: 0, loads: 0, activeAtMs: clock.now() };
       readers.add(reader);
+      const load: ReaderMemory['load'] = async (work) => {
+        await whenRoom(reader);
+        reader.loads += 1;
+        try {
+          return await work();
+        } finally {
+          reader.loads -= 1;
+          reader.activeAtMs = clock.now();
+          use(reader, -limits.loadBytes);
+        }
+      };
       return {
-        async load(work) {
-          await whenRoom(reader);
-          reader.loads += 1;
-          try {
-            return await work();
-          } finally {
-            reader.loads -= 1;
-            reader.activeAtMs = clock.now();
-            use(reader, -limits.loadBytes);
-          }
-        },
+        load,
+        page: (bound, read) => load(() => listPage(bound, read)),
         hold(bytes) {
           if (!readers.has(reader)) return;
           const change = bytes - reader.held;

@@ -33,6 +33,33 @@ export type NtfyRoute =
   | { readonly kind: 'auth'; readonly topics: string }
   | { readonly kind: 'page'; readonly topic: string };
 
+/**
+ * The scope of a platform token that a request needs. Without a platform token, the access rules of topics say who may read
+ * (`read`) and publish (`append`), and users of topics may be administrators.
+ */
+export const topicRouteAccess: Readonly<
+  Record<NtfyRoute['kind'], 'admin' | 'anonymous' | 'append' | 'read'>
+> = {
+  health: 'anonymous',
+  stats: 'anonymous',
+  config: 'anonymous',
+  configJs: 'anonymous',
+  account: 'anonymous',
+  options: 'anonymous',
+  empty: 'anonymous',
+  absent: 'anonymous',
+  page: 'anonymous',
+  file: 'anonymous',
+  matrixDiscovery: 'anonymous',
+  auth: 'read',
+  subscribe: 'read',
+  publish: 'append',
+  publishJson: 'append',
+  change: 'append',
+  matrixPush: 'append',
+  administration: 'admin',
+};
+
 const name = '[-_A-Za-z0-9]{1,64}';
 const topicPath = new RegExp(`^/(${name})$`);
 const updatePath = new RegExp(`^/(${name})/(${name})$`);
@@ -41,7 +68,8 @@ const readPath = new RegExp(`^/(${name}(?:,${name})*)/(json|sse|raw|ws|auth)$`);
 const publishPath = new RegExp(`^/(${name})/(?:publish|send|trigger)$`);
 const filePath = /^\/file\/([-_A-Za-z0-9]{1,64})(?:\.[A-Za-z0-9]{1,16})?$/;
 
-const fixed: Readonly<Record<string, NtfyRoute>> = {
+/** Routes without parameters. */
+export const fixedRoutes: Readonly<Record<string, NtfyRoute>> = {
   'HEAD /': { kind: 'empty' },
   'GET /v1/health': { kind: 'health' },
   'GET /v1/stats': { kind: 'stats' },
@@ -69,7 +97,7 @@ const fixed: Readonly<Record<string, NtfyRoute>> = {
 
 /** Undefined: not a route of ntfy. */
 export function ntfyRouteOf(method: string, path: string): NtfyRoute | undefined {
-  const known = fixed[`${method} ${path}`];
+  const known = fixedRoutes[`${method} ${path}`];
   if (known !== undefined) return known;
   if (method === 'GET' || method === 'HEAD') {
     const id = filePath.exec(path)?.[1];

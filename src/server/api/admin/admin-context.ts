@@ -5,7 +5,7 @@ import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { AuditLog } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
-import type { ApiRequest, Route } from '../../../platform/modules/route.ts';
+import type { ApiRequest, ListPage, ReaderMemory, Route } from '../../../platform/modules/route.ts';
 import type { ApiPlatform } from '../api-context.ts';
 
 export interface AdminContext {
@@ -117,25 +117,27 @@ interface PageQuery {
   readonly cursor: string | undefined;
 }
 
-/** The characters of payloads after which a page ends, whatever its limit. */
-const pageCharsMax = 1_048_576;
+/** The characters of payloads after which a read of the outbox ends, whatever its limit. */
+const readCharsMax = 1_048_576;
 
-/** Returns one page. After a full page there may be another one; the cursor is the key of the last item. */
+/** Returns one page. After a full read there may be another item; the cursor is the key of the last item. */
 export async function pageBy<Item>(
-  { limit = 100, cursor }: PageQuery,
+  memory: Pick<ReaderMemory, 'page'>,
+  { limit: pageLimit = 100, cursor: first }: PageQuery,
   list: (page: {
     readonly limit: number;
     readonly after: string | undefined;
     readonly charsMax: number;
   }) => Promise<readonly Item[]>,
   keyOf: (item: Item) => string,
-): Promise<{
-  readonly body: { readonly items: readonly Item[]; readonly cursor: string | undefined };
-}> {
-  const items = await list({ limit, after: cursor, charsMax: pageCharsMax });
-  const isFull = items.length === limit || JSON.stringify(items).length >= pageCharsMax;
-  const last = isFull ? items.at(-1) : undefined;
-  return { body: { items, cursor: last === undefined ? undefined : keyOf(last) } };
+): Promise<{ readonly body: ListPage<Item> }> {
+  const body = await memory.page({ limit: pageLimit, cursor: first }, async ({ limit, cursor }) => {
+    const items = await list({ limit, after: cursor, charsMax: readCharsMax });
+    const isFull = items.length === limit || JSON.stringify(items).length >= readCharsMax;
+    const last = isFull ? items.at(-1) : undefined;
+    return { items, cursor: last === undefined ? undefined : keyOf(last) };
+  });
+  return { body };
 }
 
 export const idOf = ({ id }: { readonly id: string }): string => id;

@@ -144,7 +144,12 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
           ...filterOf(request, query),
           status: status === 'all' ? undefined : status,
         };
-        return pageBy({ limit, cursor }, (page) => deadLetters.list(filter, page), idOf);
+        return pageBy(
+          request.memory,
+          { limit, cursor },
+          (part) => deadLetters.list(filter, part),
+          idOf,
+        );
       },
     }),
     route({

@@ -204,9 +204,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { status, limit, cursor, ...query } = request.query;
         const filter = { ...filterOf(request, query), status };
-        return request.memory.load(() =>
-          pageBy({ limit, cursor }, (page) => ledger.list(filter, page), idOf),
-        );
+        return pageBy(request.memory, { limit, cursor }, (part) => ledger.list(filter, part), idOf);
       },
     }),
     route({

@@ -91,6 +91,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         const { limit, cursor, ...query } = request.query;
         const filter = { ...query, tenant: tenantWithin(request, query.tenant) };
         return pageBy(
+          request.memory,
           { limit, cursor },
           (page) => engines.sagas.list({ ...filter, ...page }),
           ({ stream }) => stream,

@@ -24,7 +24,6 @@ import {
   type AdminContext,
 } from '../admin/admin-context.ts';
 import { tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
-import { listPage } from '../list-page.ts';
 import {
   failureSchema,
   filterFields,
@@ -137,12 +136,10 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         const tasks = await platform.tasks();
         const wanted = queryOf(filter, request);
         const bound = { limit: Math.min(limit, taskLimits.pageMax), cursor };
-        const body = await request.memory.load(() =>
-          listPage(bound, async (page) => {
-            const found = await tasks.list(wanted, page);
-            return { items: found.tasks, cursor: found.cursor };
-          }),
-        );
+        const body = await request.memory.page(bound, async (part) => {
+          const found = await tasks.list(wanted, part);
+          return { items: found.tasks, cursor: found.cursor };
+        });
         return { body };
       },
     }),

@@ -1,0 +1,37 @@
+// Lists whose items may be large: small reads of the store, until the page is long or large enough.
+
+import type { ListPage, PageBound } from '../../platform/modules/route.ts';
+
+/**
+ * Items per read. It does not grow after small items: large ones may follow them, and a whole read is in memory before its
+ * size is known.
+ */
+const readItems = 16;
+/** The size in memory at which a page ends. */
+const pageBytes = 2_097_152;
+
+/** Returns a page whose cursor continues after its last item. */
+export async function listPage<Item>(
+  { limit, cursor }: PageBound,
+  read: (part: PageBound) => Promise<ListPage<Item>>,
+): Promise<ListPage<Item>> {
+  const items: Item[] = [];
+  let next = cursor;
+  let bytes = 0;
+  let hasMore: boolean;
+  do {
+    const size = Math.min(readItems, limit - items.length);
+    const found = await read({ limit: size, cursor: next });
+    items.push(...found.items);
+    bytes += textBytes(JSON.stringify(found.items));
+    next = found.cursor;
+    // A list that filters its items ends a read early, after it has looked at enough of them.
+    hasMore = next !== undefined && found.items.length === size;
+  } while (hasMore && items.length < limit && bytes < pageBytes);
+  return { items, cursor: next };
+}
+
+/** A character of a string may need two bytes. */
+export function textBytes(text: string): number {
+  return 2 * text.length;
+}
