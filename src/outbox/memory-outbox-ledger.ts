@@ -272,6 +272,8 @@ export function memoryOutboxLedger(
     });
   }
 
+  const unclaimed = (chosen: readonly string[]): readonly Entry[] =>
+    matching({ ids: chosen }).filter((entry) => ['PENDING', 'FAILED'].includes(statusOf(entry)));
   function wakeAll(): void {
     isNotified = waiters.size === 0;
     waiters.wakeAll();
@@ -343,28 +345,17 @@ export function memoryOutboxLedger(
       return dead.length;
     },
     async retryNow(chosen) {
-      const nowMs = clock.now();
-      const found = matching({ ids: chosen }).filter(
-        (entry) => entry.state === 'waiting' && !isLeased(entry, nowMs) && entry.dueAtMs > nowMs,
-      );
-      for (const entry of found) entry.dueAtMs = nowMs;
+      const found = unclaimed(chosen).filter(({ dueAtMs }) => dueAtMs > clock.now());
+      for (const entry of found) entry.dueAtMs = clock.now();
       wakeAll();
       return found.map(({ id }) => id);
     },
     async discard(chosen, discarded) {
-      const nowMs = clock.now();
-      const found = matching({ ids: chosen }).filter(
-        (entry) => entry.state === 'dead' || (entry.state === 'waiting' && !isLeased(entry, nowMs)),
-      );
+      const found = [...unclaimed(chosen), ...matching({ ids: chosen, status: 'DEAD' })];
       for (const entry of found) {
-        Object.assign(entry, { state: 'discarded', discarded: JSON.parse(discarded) as Discarded });
-        Object.assign(entry, {
-          token: 0,
-          leaseUntilMs: 0,
-          lockedAtMs: undefined,
-          lockedBy: undefined,
-        });
-        entry.updatedAtMs = nowMs;
+        entry.discarded = JSON.parse(discarded) as Discarded;
+        Object.assign(entry, { state: 'discarded', updatedAtMs: clock.now() });
+        Object.assign(entry, { lockedAtMs: undefined, lockedBy: undefined });
       }
       wakeAll();
       return found.map(({ id }) => id);

@@ -323,9 +323,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       );
       parts = starting.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       throwFirst(starting);
-      await tasks.resumeOwn().catch((err: unknown) => {
-        observer.log?.warn({ err }, 'unfinished bulk actions could not be continued');
-      });
+      await tasks.resumeOwn();
     },
     async stop() {
       const stopping = parts;

@@ -104,20 +104,25 @@ export function tasksOver(
     opened.use(await work(ownDefinitions));
     opened.use(await sweep());
   });
+  const isOwnLeft = async (): Promise<boolean> => {
+    if (isWanted || isMemory || !engines.has('tasks')) return false;
+    const names = new Set(own.map(({ type }) => type.name));
+    return (await (await engines.tasks()).counts()).some(({ type, states }) => {
+      const { scheduled, queued, waiting, running } = states;
+      return names.has(type) && scheduled + queued + waiting + running > 0;
+    });
+  };
   return {
     async enqueueOwn(job) {
       await startOwn();
       return (await tasks()).enqueue(job);
     },
     async resumeOwn() {
-      if (isWanted || isMemory || !engines.has('tasks')) return;
-      const names = new Set(own.map(({ type }) => type.name));
-      const counts = await (await engines.tasks()).counts();
-      const isLeft = counts.some(({ type, states }) => {
-        const { scheduled, queued, waiting, running } = states;
-        return names.has(type) && scheduled + queued + waiting + running > 0;
-      });
-      if (isLeft) await startOwn();
+      try {
+        if (await isOwnLeft()) await startOwn();
+      } catch (err) {
+        observer.log?.warn({ err }, 'jobs of an earlier process could not be continued');
+      }
     },
     open: tasks,
     bus,

@@ -30,7 +30,7 @@ import { createProgress } from '../terminal/progress.ts';
 import { fieldLines, grouped } from '../terminal/text.ts';
 import { outboxRun } from './outbox-run.ts';
 
-const statuses = ['pending', 'claimed', 'failed', 'dead', 'sent'] as const;
+const statuses = ['pending', 'claimed', 'failed', 'dead', 'discarded', 'sent'] as const;
 const statusOf = oneOf(statuses);
 
 const filterOptions = {

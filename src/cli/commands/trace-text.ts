@@ -123,7 +123,7 @@ function deliveryText(node: DeliveryNode, paint: Paint): string {
   const took = durationMs === null ? '' : ` in ${durationText(durationMs)}`;
   const failed = attempts === 0 ? '' : ` after ${counted(attempts, 'failure')}`;
   const why = error === null ? '' : `: ${error}`;
-  const due = isSent || status === 'DEAD' ? '' : `, due ${node.dueAt}`;
+  const due = isSent || status === 'DEAD' || status === 'DISCARDED' ? '' : `, due ${node.dueAt}`;
   const what = `${status}${took}${failed}${due}${why}`;
   const letter = paint.dim(`  outbox ${node.message}`);
   return `${sign} ${node.destination}  ${status === 'DEAD' ? paint.red(what) : what}${letter}`;

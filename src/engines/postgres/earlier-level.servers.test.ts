@@ -93,6 +93,8 @@ test('an outbox of the level before "claims without outcomes" keeps its messages
     create function ${outboxSchema}.renew_claims(bigint[], bigint[], boolean[], text, integer, boolean)
       returns void language sql as 'select';
     drop table ${outboxSchema}.attempts;
+    drop view ${outboxSchema}.integration_outbox;
+    alter table ${outboxSchema}.dead drop column discarded;
     delete from ${outboxSchema}.migrations where number >= ${fixing.number};`);
 
   await using db = await openPostgres(url, options);

@@ -30,7 +30,8 @@ async function addDead(ledger: OutboxLedger, count: number): Promise<void> {
         eventType: 'order.paid.v1',
         payload: {},
         tenantId: 'core',
-        maxAttempts: 3,
+        // On a busy machine, leases may expire often while messages wait.
+        maxAttempts: 100,
       })),
     );
     const claims = await ledger.claimDueBatch('seed', 1_000);

@@ -87,10 +87,10 @@ export async function countFailures(
 ): Promise<Readonly<Record<FailureSource, number>>> {
   const counts = await Promise.all(
     failureSources.map(async (source): Promise<readonly [FailureSource, number]> => {
-      const { read, count } = failureKinds[source];
-      if (count !== undefined) return [source, await count(platform)];
+      const kind = failureKinds[source];
+      if (kind.count !== undefined) return [source, await kind.count(platform)];
       let counted = 0;
-      for await (const page of read(platform, {})) {
+      for await (const page of kind.read(platform, {})) {
         counted += page.length;
         if (counted >= failureLimits.lookedMax) break;
       }

@@ -36,7 +36,7 @@ const platform = await createPlatform({
 });
 const ledger = platform.engines.outbox;
 if (ledger !== undefined && killAfter !== undefined) {
-  const { replay } = ledger;
+  const replay = ledger.replay.bind(ledger);
   let replays = 0;
   Object.assign(ledger, {
     replay: async (...given: Parameters<typeof replay>) => {
