@@ -9,7 +9,8 @@ import type { EventReader, EventStore } from '../../store/event-store.ts';
 import { parsePosition, startPosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { checkStreamAccess, routesOf, type ApiPlatform } from './api-context.ts';
-import { filterFor, textBytes, type EventQuery } from './follow.ts';
+import { textBytes } from '../http/list-page.ts';
+import { filterFor, type EventQuery } from './follow.ts';
 import { filterQuery, recordedEvent } from './stream-routes.ts';
 
 /** Of one request: a page of the store has at most 2 MiB. */
