@@ -326,12 +326,13 @@ describe('deletions', () => {
 test('system projections write links and statistics between the events', async () => {
   const { append, api } = await open('23.10');
   const stream = `order-${unique()}`;
-  await append(stream, events(26, { type: 'Placed' }));
+  await append(stream, events(25, { type: 'Placed', metadata: { $correlationId: 'flow-1' } }));
+  await append(stream, event({ type: 'Placed' }));
   const all = (await collect(api.readAll())).map((each) => each.event?.streamId ?? '');
   const count = (name: string): number => all.filter((streamId) => streamId === name).length;
   assert.deepEqual(
-    [stream, '$ce-order', '$et-Placed', '$streams', '$category-order'].map(count),
-    [26, 26, 26, 1, 1],
+    [stream, '$ce-order', '$et-Placed', '$bc-flow-1', '$streams', '$category-order'].map(count),
+    [26, 26, 26, 25, 1, 1],
   );
   assert.equal(all.filter((streamId) => streamId.startsWith('$stats-')).length, 1);
 });

@@ -3,8 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { markHeader, type Mark } from '../../contracts/event-form.ts';
-import { linkType } from '../../server/kurrent/events/to-wire.ts';
+import { correlationOf, linkType } from '../../server/kurrent/events/to-wire.ts';
 import { encodeMeta } from '../../store/event-meta.ts';
+import { toRecordedEvent } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import {
@@ -23,10 +24,12 @@ export function linksTo(rows: readonly LoggedRow[], linkedBefore: number): reado
   return rows.flatMap((row, index) => {
     const category = categoryOf(row.stream);
     const isFirst = row.revision === 0 && !row.stream.startsWith('$');
+    const correlation = correlationOf(toRecordedEvent(row));
     const streams = [
       ...(isFirst ? ['$streams'] : []),
       ...(category === undefined ? [] : [`$ce-${category}`]),
       `$et-${row.type}`,
+      ...(correlation === undefined ? [] : [`$bc-${correlation}`]),
       ...(isFirst && category !== undefined ? [`$category-${category}`] : []),
     ];
     const links = streams.map((stream) => bytesRecord(row, stream, linkType));

@@ -2,6 +2,11 @@
 // index entries.
 
 import { changeEntries, noEntries } from '../../../projections/rules/decide-document.ts';
+import {
+  indexedEntriesSql,
+  readEntries,
+  toEntries,
+} from '../../../projections/sql/stored-entries.ts';
 import type {
   DocumentEntries,
   DocumentKey,
@@ -82,8 +87,17 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
         returning tenant, id, entries),
       counted as (${count('deleted')})
       select tenant, id, entries from deleted`,
+    entries: indexedEntriesSql(table),
     clearLists: `delete from ${table('read_lists')} where model = ?1`,
   };
+
+  async function entriesOf(
+    execute: Execute,
+    values: readonly [model: number, tenant: string, id: string],
+    json: unknown,
+  ): Promise<DocumentEntries> {
+    return readEntries(json) ?? toEntries(await execute({ sql: sql.entries, values }));
+  }
 
   async function apply(
     execute: Execute,
@@ -122,8 +136,11 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
       const isErasure = writes.some((write) => write.isErasure);
       const text = isErasure ? sql.erase : sql.put;
       for (const [tenant, id, previous] of await execute({ sql: text, values })) {
-        const before = previous === null ? noEntries : JSON.parse(String(previous));
-        applied.set(`${tenant} ${id}`, before as DocumentEntries);
+        const before =
+          previous === null
+            ? noEntries
+            : await entriesOf(execute, [number, String(tenant), String(id)], previous);
+        applied.set(`${tenant} ${id}`, before);
       }
       const written = writes.filter(({ tenant, id }) => applied.has(`${tenant} ${id}`));
       const changes = written.map(({ tenant, id, entries }) => {
@@ -149,11 +166,12 @@ export function postgresDocuments({ table, rows }: SqlDialect): PostgresDocument
     },
     async clear(execute, number, limit) {
       const deleted = await execute({ sql: sql.clear, values: [number, limit] });
-      const changes = deleted.map(([tenant, id, entries]) => ({
-        tenant: String(tenant),
-        id: String(id),
-        entries: JSON.parse(String(entries)) as DocumentEntries,
-      }));
+      const changes: Change[] = [];
+      for (const [tenantCell, idCell, json] of deleted) {
+        const [tenant, id] = [String(tenantCell), String(idCell)];
+        const entries = await entriesOf(execute, [number, tenant, id], json);
+        changes.push({ tenant, id, entries });
+      }
       await apply(execute, { text: sql.removeEntries, number, changes });
       if (deleted.length === 0) await execute({ sql: sql.clearLists, values: [number] });
       return deleted.length;

@@ -22,6 +22,11 @@ for (const { name, skip, run } of readModelsConformance({
   capabilities: db.readModels.capabilities,
   open: async () => db.readModels,
   second: async () => second.readModels,
+  async damage(model, json) {
+    const number = `(select id from ${schema}.read_models where name = $2)`;
+    const sql = `update ${schema}.read_documents set entries = $1 where model = ${number}`;
+    await pool.query(sql, [json, model]);
+  },
   async closed() {
     await using closed = await openPostgres(url, { schema, connectionsMax: 1 });
     return closed.readModels;

@@ -6,6 +6,12 @@ import {
   decideDocument,
   noEntries,
 } from '../../../projections/rules/decide-document.ts';
+import {
+  indexedEntriesSql,
+  readEntries,
+  toEntries,
+} from '../../../projections/sql/stored-entries.ts';
+import type { SqlCells } from '../../../store/sql-database.ts';
 import type {
   DocumentEntries,
   DocumentOutcome,
@@ -75,6 +81,8 @@ export function createDocuments(database: DatabaseSync): Documents {
   const selectSome = prepare(
     'select rowid, tenant, id, entries from read_documents where model = ? limit ?',
   );
+  const selectEntries = prepare(indexedEntriesSql((name) => name));
+  selectEntries.setReturnArrays(true);
   const remove = prepare('delete from read_documents where rowid = ?');
   const removeLists = prepare('delete from read_lists where model = ?');
   const ids = new Map<string, number>();
@@ -100,7 +108,7 @@ export function createDocuments(database: DatabaseSync): Documents {
     const outcome = decideDocument({ stream: stored[1], revision: stored[2] }, write);
     if (outcome !== 'written') return outcome;
     update.run(revision, document, entries, stored[0]);
-    const before = JSON.parse(stored[3]) as DocumentEntries;
+    const before = entriesOf({ model, tenant, id }, stored[3]);
     const { removed, added } = changeEntries(before, write.entries);
     removeEntries({ model, tenant, id }, removed);
     addEntries({ model, tenant, id }, added);
@@ -111,6 +119,13 @@ export function createDocuments(database: DatabaseSync): Documents {
     readonly model: number;
     readonly tenant: string;
     readonly id: string;
+  }
+
+  function entriesOf({ model, tenant, id }: Key, json: unknown): DocumentEntries {
+    return (
+      readEntries(json) ??
+      toEntries(selectEntries.all(model, tenant, id) as unknown as readonly SqlCells[])
+    );
   }
 
   function addEntries(
@@ -148,7 +163,7 @@ export function createDocuments(database: DatabaseSync): Documents {
       const rows = selectSome.all(model, limit);
       for (const row of rows) {
         const key = { model, tenant: String(row['tenant']), id: String(row['id']) };
-        const entries = JSON.parse(String(row['entries'])) as DocumentEntries;
+        const entries = entriesOf(key, row['entries']);
         removeEntries(key, changeEntries(entries, noEntries).removed);
         remove.run(Number(row['rowid']));
       }

@@ -22,6 +22,11 @@ for (const { name, skip, run } of readModelsConformance({
   capabilities: db.readModels.capabilities,
   open: async () => db.readModels,
   second: async () => second.readModels,
+  async damage(model, json) {
+    using database = new DatabaseSync(path);
+    const sql = `update read_documents set entries = ? where model = (select id from read_models where name = ?)`;
+    database.prepare(sql).run(json, model);
+  },
   async closed() {
     await using closed = await openSqlite(join(folder, 'closed.db'));
     return closed.readModels;

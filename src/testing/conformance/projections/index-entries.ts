@@ -1,6 +1,7 @@
 // Finding documents by a unique value.
 
 import assert from 'node:assert/strict';
+import { modelName } from '../../../projections/sql/read-models.ts';
 import { from, type ReadModelCases } from './read-model-fixture.ts';
 
 export const indexCases: ReadModelCases = {
@@ -26,6 +27,21 @@ export const indexCases: ReadModelCases = {
     await documents.put(from('USD', 1), { code: 'new' });
     assert.equal(await documents.byIndex('core', 'code', 'old'), undefined);
     assert.equal((await documents.byIndex('core', 'code', 'new'))?.id, 'USD');
+  },
+
+  'a document with a damaged record of its entries is written and removed': async (context) => {
+    const { documents, fixture, model, store } = context;
+    if (fixture.damage === undefined) return;
+    const dollar = { code: 'usd', name: 'Dollar', enabled: true, updated: 7 };
+    await documents.put(from('USD', 0), dollar);
+    await fixture.damage(modelName(model), '{"ind');
+    await documents.put(from('USD', 1), { ...dollar, code: 'new' });
+    assert.equal(await documents.byIndex('core', 'code', 'usd'), undefined);
+    assert.equal((await documents.byIndex('core', 'code', 'new'))?.id, 'USD');
+    await fixture.damage(modelName(model), '5');
+    assert.equal(await store.clear(model, 9), 1);
+    await documents.put(from('EUR', 0), { code: 'eur' });
+    assert.equal(await documents.byIndex('core', 'code', 'new'), undefined);
   },
 
   'a document without a value leaves the index': async ({ documents }) => {

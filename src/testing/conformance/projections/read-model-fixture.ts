@@ -19,6 +19,8 @@ export interface ReadModelFixture {
   open(): Promise<ReadModelStore>;
   /** Opens a second connection to the same data, like another process (`crossProcess`). */
   second?(): Promise<ReadModelStore>;
+  /** Replaces the stored records of index entries of all documents of a model without the store. */
+  damage?(model: string, json: string): Promise<void>;
   /** Returns a store that is already closed. */
   closed?(): Promise<ReadModelStore>;
 }
