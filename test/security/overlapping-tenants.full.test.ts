@@ -2,6 +2,7 @@
 // tenant, over any protocol.
 
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { propertyRuns } from '../../src/testing/property-runs.ts';
@@ -9,6 +10,8 @@ import {
   throwawayCertificate,
   type Certificate,
 } from '../../src/testing/support/throwaway-certificate.ts';
+import { ownRoutes } from '../../tools/scope-reference.ts';
+import { createWorkspace } from '../store/rig.ts';
 import { openTenantRig, type Identity, type TenantRig } from './tenant-rig.ts';
 
 let tls: Certificate;
@@ -140,4 +143,69 @@ test('whatever the order in which overlapping tenants are created, none reads or
     },
   );
   assert.ok(writes > 0);
+});
+
+test('no route reads subjects and streams of the bus of a tenant whose name starts with that of the caller', async () => {
+  await using workspace = await createWorkspace();
+  // The memory engine publishes no signals of jobs.
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  await using rig = await openTenantRig(tls, { store });
+  const { api } = rig;
+  const marker = 'secret-of-demo-za';
+  // A tenant that only administrators name: a tenant of the directory excludes `demo`.
+  const admin = await api.token('admin');
+  const other = { 'x-tenant-id': 'demo-za' };
+  const job = { type: 'report-gen', payload: { marker } };
+  assert.equal((await api.post('/api/v1/jobs', job, admin, other)).status, 201);
+  // As modules publish them.
+  const bus = await api.platform.engines.bus();
+  const subjects = [
+    'gbe.notify.customer.cust_1.info',
+    'gbe.notify.customer.za-cust_1.info',
+    'gbe.notify.topic.demo-za_ops',
+    'shop.orders.placed',
+  ];
+  await bus.group({ group: 'readers', subject: 'shop.orders.placed' });
+  for (const subject of subjects) {
+    await bus.publish({ subject, payload: { title: marker, message: marker }, tenant: 'demo-za' });
+  }
+  const own = (await rig.token('demo')) ?? assert.fail();
+  const names = [...subjects, 'readers', 'demo-za_ops', 'cust_1', 'za-cust_1'];
+  const routes = ownRoutes(api.server).filter(({ method }) => method === 'GET');
+  let requests = 0;
+  for (const { path, isLong } of routes) {
+    // Live streams do not end; their tenants are in the other tests, and that of jobs is below.
+    if (isLong === true) continue;
+    for (const name of path.includes('{') ? names : ['']) {
+      const answer = await api.ask(path.replaceAll(/\{\w+\}/g, name), own.bearer);
+      assert.doesNotMatch(await answer.text(), new RegExp(marker), `${path} ${name}`);
+      requests += 1;
+    }
+  }
+  assert.ok(requests > 150, `${requests} requests`);
+  for (const path of ['/demo-za_ops/json?poll=1', '/demo-za_ops/sse?poll=1']) {
+    const headers = { authorization: `Bearer ${own.bearer}` };
+    assert.equal((await fetch(`${rig.topics}${path}`, { headers })).status, 401, path);
+  }
+
+  const tail = await api.ask('/api/v1/jobs/tail?type=report-gen', own.bearer);
+  assert.equal(tail.status, 200);
+  for (const [bearer, headers] of [
+    [admin, other],
+    [own.bearer, {}],
+  ] as const) {
+    const created = await api.post('/api/v1/jobs', job, bearer, headers);
+    const { id } = (await created.json()) as { readonly id: string };
+    const reason = bearer === own.bearer ? 'own' : marker;
+    const ended = await api.post(`/admin/jobs/${id}/cancel`, { reason }, bearer);
+    assert.equal(ended.status, 200, await ended.clone().text());
+    if (bearer !== own.bearer) continue;
+    let seen = '';
+    for await (const chunk of tail.body ?? assert.fail()) {
+      seen += Buffer.from(chunk).toString();
+      if (seen.includes(id)) break;
+    }
+    assert.doesNotMatch(seen, new RegExp(marker));
+    assert.equal(seen.match(/event: terminal/g)?.length, 1, seen);
+  }
 });

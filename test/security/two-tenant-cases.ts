@@ -556,20 +556,29 @@ export function testTwoTenants(
     });
     await client.tombstoneStream(own, { credentials });
     const admin = await api.token('admin');
-    const rule = { username: '*', topic: 'news', permission: 'read-write' };
-    const changed = await fetch(`${rig.topics}/v1/users/access`, {
-      method: 'PUT',
-      body: JSON.stringify(rule),
-      headers: { authorization: `Bearer ${admin}` },
-    });
-    assert.equal(changed.status, 200);
-    const { items } = (await (await api.ask('/admin/audit?limit=2', admin)).json()) as {
+    const changes: readonly (readonly [method: string, path: string, body: object])[] = [
+      ['POST', '/v1/users', { username: 'ann', password: 'the password of ann' }],
+      ['PUT', '/v1/users/access', { username: '*', topic: 'news', permission: 'read-write' }],
+      ['DELETE', '/v1/users', { username: 'ann' }],
+    ];
+    for (const [method, path, body] of changes) {
+      const changed = await fetch(`${rig.topics}${path}`, {
+        method,
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${admin}` },
+      });
+      assert.equal(changed.status, 200, `${method} ${path}: ${await changed.text()}`);
+    }
+    const { items } = (await (await api.ask('/admin/audit?limit=4', admin)).json()) as {
       readonly items: readonly Readonly<Record<string, unknown>>[];
     };
+    assert.doesNotMatch(JSON.stringify(items), /the password/);
     assert.deepEqual(
       items.map(({ action, target, outcome }) => [action, target, outcome]),
       [
+        ['topics.remove-user', '{"username":"ann"}', 'done'],
         ['topics.set-access', '{"username":"*","topic":"news"}', 'done'],
+        ['topics.add-user', '{"username":"ann"}', 'done'],
         ['stream.tombstone', own, 'done'],
       ],
     );
