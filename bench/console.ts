@@ -213,7 +213,8 @@ async function scroll(browser: Browser, rows: number): Promise<Runner> {
         })
       `);
       await checkRows(page);
-      for (const ms of ((await page.evaluate('observed')) as Observed).frames) record(ms);
+      const { frames } = await page.evaluate<Observed>('observed');
+      for (const ms of frames) record(ms);
     },
     teardown: close,
   };

@@ -61,7 +61,7 @@ test('every list is read by parts within the memory for readers, or classified a
 });
 
 function propertiesOf({ responses }: Route): object {
-  const schema = responses[200]?.schema as { readonly properties?: object } | undefined;
+  const schema: { readonly properties?: object } | undefined = responses[200]?.schema;
   return schema?.properties ?? {};
 }
 

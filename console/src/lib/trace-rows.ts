@@ -66,8 +66,8 @@ export function filterRows(
     (!isFailed || state === 'failed') &&
     (kind === undefined || node.kind === kind) &&
     (wanted === '' ||
-      [title, ...Object.values(node)].some((value) =>
-        String(value).toLowerCase().includes(wanted),
+      [title, ...Object.values<unknown>(node)].some(
+        (value) => typeof value === 'string' && value.toLowerCase().includes(wanted),
       ));
   const parents = new Map(rows.map(({ node }) => [node.id, node.parent]));
   const kept = new Set<string>();

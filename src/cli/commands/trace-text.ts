@@ -81,7 +81,7 @@ function nodeText(node: TraceNode, paint: Paint): string {
       return taskText(node, paint);
     case 'message':
       return `✉ ${node.topic}  ${paint.dim(`message ${node.message}`)}`;
-    case 'saga':
+    default:
       return sagaText(node, paint);
   }
 }

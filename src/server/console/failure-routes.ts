@@ -94,9 +94,13 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       },
       async handle(request) {
         const { state: wanted = 'open', source: from, where, type } = request.query;
-        const tenant = tenantWithin(request, request.query.tenant);
         const found = await request.memory.load(() =>
-          readFailures(platform, { source: from, where, type, tenant }),
+          readFailures(platform, {
+            source: from,
+            where,
+            type,
+            tenant: tenantWithin(request, request.query.tenant),
+          }),
         );
         const groups = groupFailures(found.items, clock.now(), await decisions.all());
         return {

@@ -163,7 +163,7 @@ export function seriesOf(
 
 async function readFacts(platform: ApiPlatform): Promise<Facts> {
   const { engines, subscriptions: admin } = platform;
-  const [head, all, outbox, jobs, failures] = await Promise.all([
+  const [head, all, outbox, jobs, failureCounts] = await Promise.all([
     engines.store.head(),
     subscriptionOverview(admin, storageOf(engines)),
     readOutbox(platform),
@@ -184,7 +184,7 @@ async function readFacts(platform: ApiPlatform): Promise<Facts> {
     subscriptions,
     outbox,
     jobs,
-    failures,
+    failures: failureCounts,
     failing,
   };
 }
