@@ -20,7 +20,15 @@ import {
 } from '../../src/server/kurrent/protocol/streams-messages.ts';
 import { startChild, type Child } from '../../src/testing/child-process.ts';
 import { soakMinutes } from '../store/rig.ts';
-import type { BusOrder, BusUse, MemoryInput, MemoryServer, MemoryUse } from './memory-main.ts';
+import type {
+  BusOrder,
+  BusUse,
+  ListOrder,
+  ListsFilled,
+  MemoryInput,
+  MemoryServer,
+  MemoryUse,
+} from './memory-main.ts';
 
 const isLong = soakMinutes > 0;
 const counts = {
@@ -33,6 +41,8 @@ const counts = {
   groups: isLong ? 40 : 8,
   groupEvents: isLong ? 40 : 10,
   pages: isLong ? 60 : 8,
+  /** Dead letters and messages of the outbox of 0.9 MB, and jobs of 0.25 MB; in memory twice that. */
+  listed: isLong ? 300 : 40,
   /** Messages of 0.9 MB. */
   messages: isLong ? 1_000 : 24,
 };
@@ -47,14 +57,28 @@ const stream = 'shop.order.v1-core-o1';
 export const memoryTitle =
   'unread responses, open appends and batches, groups, large pages and messages stay within the memory of a small server';
 
-export async function checkMemory(engines: EngineUrls): Promise<void> {
-  await using child = startChild(new URL('./memory-main.ts', import.meta.url), {
+export const listMemoryTitle =
+  'parallel lists of large dead letters, jobs, messages and failures stay within the memory of a small server';
+
+export async function checkListMemory(engines: EngineUrls): Promise<void> {
+  await using child = startServer(engines);
+  const server = await serverOf(child);
+  await readLists(server, child);
+  await assertServing(server, child, 'large lists');
+}
+
+const startServer = (engines: EngineUrls): Child =>
+  startChild(new URL('./memory-main.ts', import.meta.url), {
     input: { engines } satisfies MemoryInput,
     nodeFlags: [`--max-old-space-size=${heapBytes / mebibyte}`],
   });
-  const server = await child.message(
-    (message): message is MemoryServer => (message as MemoryServer).kind === 'serving',
-  );
+
+const serverOf = (child: Child): Promise<MemoryServer> =>
+  child.message((message): message is MemoryServer => (message as MemoryServer).kind === 'serving');
+
+export async function checkMemory(engines: EngineUrls): Promise<void> {
+  await using child = startServer(engines);
+  const server = await serverOf(child);
   await using attack = new AsyncDisposableStack();
 
   await appendLarge(server);
@@ -82,6 +106,25 @@ export async function checkMemory(engines: EngineUrls): Promise<void> {
   assert.ok(fetched < 18, `${fetched} messages in one fetch`);
   assert.equal(read, counts.messages);
   await assertServing(server, child, 'large messages');
+}
+
+/** Lists in parallel, each with the largest limit. */
+async function readLists({ url, tokens }: MemoryServer, child: Child): Promise<void> {
+  child.send({ listed: counts.listed } satisfies ListOrder);
+  const { paths } = await child.message(
+    (message): message is ListsFilled => (message as ListsFilled).kind === 'lists',
+  );
+  assert.ok(paths.length >= 2);
+  const headers = { authorization: `Bearer ${tokens.other}` };
+  for (const path of [...paths, '/admin/failures']) {
+    const read = async (): Promise<void> => {
+      const limit = path === '/admin/failures' ? '' : '?limit=1000';
+      const response = await fetch(`${url}${path}${limit}`, { headers });
+      const { items } = (await response.json()) as { readonly items: readonly unknown[] };
+      assert.ok(items.length > 0 && items.length < counts.listed, `${path}: ${items.length} items`);
+    };
+    await Promise.all(Array.from({ length: counts.pages }, read));
+  }
 }
 
 async function useBus(child: Child): Promise<BusUse> {

@@ -1,6 +1,10 @@
 // A server with a small heap for the memory tests: the API on the given engines, and the KurrentDB protocol in memory.
 
-import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
+import { createPlatform, defineModule, type EngineUrls } from '../../src/platform/index.ts';
+import { subscription, Terminal } from '../../src/subscriptions/index.ts';
+import { taskType } from '../../src/tasks/index.ts';
+import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
+import { eventually } from '../../src/testing/assertions.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
@@ -22,6 +26,17 @@ export interface BusOrder {
   readonly messages: number;
 }
 
+/** Asks the child to store as many large messages of the outbox, jobs and dead letters. */
+export interface ListOrder {
+  readonly listed: number;
+}
+
+export interface ListsFilled {
+  readonly kind: 'lists';
+  /** The paths of the filled lists. */
+  readonly paths: readonly string[];
+}
+
 export interface BusUse {
   readonly kind: 'bus';
   readonly fetched: number;
@@ -36,7 +51,18 @@ export interface MemoryUse {
 }
 
 const { engines } = childInput() as MemoryInput;
-const platform = await createPlatform({ engines });
+const broken = subscription({
+  name: 'sub:shop:broken:v1',
+  filter: { types: ['order.broken.v1'] },
+  handler: () => {
+    throw new Terminal('broken');
+  },
+});
+const platform = await createPlatform({
+  engines,
+  modules: [defineModule({ name: 'shop', subscriptions: [broken] })],
+  taskTypes: [taskType('report-gen', { stepTimeoutMs: 300_000 })],
+});
 await platform.start();
 const api = await startApi(platform, { port: 0 });
 const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, {
@@ -55,9 +81,10 @@ const measure = (): void => {
   heapMax = Math.max(heapMax, heapUsed);
 };
 setInterval(measure, 20).unref();
-process.on('message', (order: BusOrder | 'memory') => {
+process.on('message', (order: BusOrder | ListOrder | 'memory') => {
   if (order !== 'memory') {
-    void useBus(order.messages).then(tellParent);
+    const done = 'listed' in order ? fillLists(order.listed) : useBus(order.messages);
+    void done.then(tellParent);
     return;
   }
   measure();
@@ -76,6 +103,35 @@ async function useBus(messages: number): Promise<BusUse> {
   measure();
   return { kind: 'bus', fetched: fetched.length, read };
 }
+
+async function fillLists(count: number): Promise<ListsFilled> {
+  const { store, outbox, subscriptions } = platform.engines;
+  const tasks = await platform.tasks();
+  const tenant = 'core';
+  // In memory 2 bytes for each character, because of one of them.
+  const textOf = (chars: number): string => `${'x'.repeat(chars)}\u0394`;
+  const payload = { text: textOf(900_000) };
+  for (let at = 0; at < count; at += 1) {
+    const stream = newStream('shop.order.v1', tenant);
+    const aggregate = { bc: 'shop', type: 'order', id: stream.split('-')[2] ?? '' };
+    await store.append(stream, [newEvent({ type: 'order.broken.v1', aggregate, payload })]);
+    await tasks.enqueue({ type: 'report-gen', payload: { text: textOf(250_000) }, tenant });
+    await outbox?.enqueue({
+      sourceStreamId: stream,
+      sourceEventId: `event-${at}`,
+      integrationType: 'webhook:partner',
+      eventType: 'order.placed.v1',
+      payload,
+      tenantId: tenant,
+      dueAt: new Date('2100-01-01'),
+    });
+  }
+  const { deadLetters } = subscriptions;
+  await eventually(async () => (await deadLetters.count({ tenant, status: 'pending' })) >= count);
+  const paths = ['/admin/dlq', '/api/v1/jobs', ...(outbox === undefined ? [] : ['/admin/outbox'])];
+  return { kind: 'lists', paths };
+}
+
 tellParent({
   kind: 'serving',
   url: api.url,

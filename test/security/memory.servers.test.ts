@@ -3,7 +3,7 @@ import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 import { sharedPostgres } from '../../src/testing/servers/shared-servers.ts';
 import { soakMinutes } from '../store/rig.ts';
-import { checkMemory, memoryTitle } from './memory-cases.ts';
+import { checkListMemory, checkMemory, listMemoryTitle, memoryTitle } from './memory-cases.ts';
 
 const skip = soakMinutes === 0 && 'minutes long: npm run soak -- security';
 
@@ -12,5 +12,11 @@ for (const [name, start] of Object.entries({ Redis: startRedis, NATS: startNats 
     await using server = await start();
     const { url } = server;
     await checkMemory({ store: (await sharedPostgres()).url, keys: url, bus: url });
+  });
+
+  test(`PostgreSQL and ${name}: ${listMemoryTitle}`, { skip }, async () => {
+    await using server = await start();
+    const { url } = server;
+    await checkListMemory({ store: (await sharedPostgres()).url, keys: url, bus: url });
   });
 }

@@ -56,7 +56,7 @@ const publishers: Readonly<Record<string, Publisher>> = {
 const open = { attachments: false, defaultAccess: 'read-write', behindProxy: true } as const;
 
 let addresses = 0;
-/** Each request has an address of its own, because those of one address are limited. */
+/** Each request has another address, because requests of one address are limited. */
 const fromElsewhere = (token: string | undefined): Record<string, string> => ({
   'x-forwarded-for': `10.0.${(addresses += 1) >> 8}.${addresses & 255}`,
   ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -100,7 +100,7 @@ test('every request that publishes to a topic is refused without the right to wr
     return response.status;
   };
   const refused = {
-    nobody: undefined,
+    'a caller without credentials': undefined,
     'a reader': await api.token('read'),
     'an operator': await api.token('operate'),
     'a worker': await api.token('work'),

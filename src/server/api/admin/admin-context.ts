@@ -117,7 +117,9 @@ interface PageQuery {
   readonly cursor: string | undefined;
 }
 
-/** The characters of payloads after which a read of the outbox ends, whatever its limit. */
+/** Dead letters have whole events. As many of them as fit into the memory that is reserved for a page are read at once. */
+const readItems = 4;
+/** The characters after which a part of a page ends, whatever its limit. */
 const readCharsMax = 1_048_576;
 
 /** Returns one page. After a full read there may be another item; the cursor is the key of the last item. */
@@ -132,10 +134,20 @@ export async function pageBy<Item>(
   keyOf: (item: Item) => string,
 ): Promise<{ readonly body: ListPage<Item> }> {
   const body = await memory.page({ limit: pageLimit, cursor: first }, async ({ limit, cursor }) => {
-    const items = await list({ limit, after: cursor, charsMax: readCharsMax });
-    const isFull = items.length === limit || JSON.stringify(items).length >= readCharsMax;
-    const last = isFull ? items.at(-1) : undefined;
-    return { items, cursor: last === undefined ? undefined : keyOf(last) };
+    const items: Item[] = [];
+    let after = cursor;
+    let chars = 0;
+    let hasMore: boolean;
+    do {
+      const size = Math.min(readItems, limit - items.length);
+      const found = await list({ limit: size, after, charsMax: readCharsMax });
+      items.push(...found);
+      chars += JSON.stringify(found).length;
+      const last = found.at(-1);
+      hasMore = found.length === size || chars >= readCharsMax;
+      after = last === undefined || !hasMore ? undefined : keyOf(last);
+    } while (hasMore && items.length < limit && chars < readCharsMax);
+    return { items, cursor: after };
   });
   return { body };
 }
