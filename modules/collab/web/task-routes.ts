@@ -110,11 +110,12 @@ export function taskRoutes(
         ),
       }),
       responses: { 200: { description: 'The board', schema: boardSchema } },
-      async handle({ params: { w }, query: { type, limit } }, { me, rule }) {
+      async handle({ params: { w }, query: { type, limit }, memory }, { me, rule }) {
         await reach.workspace(me, w, rule);
         const { tenant, userId } = me;
         const request = { tenant, userId, workspaceId: w, limit, type };
-        return { body: { columns: await taskBoard(documents, request) } };
+        const columns = await memory.load(() => taskBoard(documents, request));
+        return { body: { columns } };
       },
     }),
     endpoint('getTask', {

@@ -177,7 +177,11 @@ async function makeOldFile(path: string, isKilledAfterCopy: boolean): Promise<Ui
   // The migrations that follow the one that moved the keys run again.
   database.exec(`alter table dead_letters drop column cause;
     drop trigger outbox_message_removed;
-    drop table outbox_attempts`);
+    drop table outbox_attempts;
+    drop view integration_outbox;
+    drop view outbox_rows;
+    alter table outbox_dead drop column discarded;
+    create view outbox_rows as select 1`);
   database.exec('pragma user_version = 12');
   if (isKilledAfterCopy) database.exec('update subject_keys set key = null');
   else rmSync(subjectKeysPath(path));
