@@ -145,7 +145,9 @@ async function findTrace(
 ): Promise<readonly Match[]> {
   const { nodes } = await traces.get(id, { tenant: principal?.tenant, signal });
   const [first] = nodes;
-  if (first === undefined) return [];
+  // The id of a job without a correlation id is that of its flow, too.
+  const isJob = nodes.every((node) => node.kind === 'task' && node.task === id);
+  if (first === undefined || isJob) return [];
   const title = first.kind === 'command' ? first.command : first.kind === 'event' ? first.type : id;
   return [{ kind: 'trace', id, title, correlationId: id }];
 }

@@ -41,7 +41,7 @@ test('a waiting message is retried now or discarded once, within the tenant of t
   const again = await body<Outcomes>(await api.post('/admin/outbox/discard', discard, operator));
   assert.deepEqual(again.items, [{ id: own, outcome: 'unchanged', status: 'DISCARDED' }]);
   const shown = await body<{ discarded: object }>(await api.ask(`/admin/outbox/${own}`, operator));
-  assert.equal(JSON.stringify(shown.discarded), '{"by":"t2","reason":"sent by hand"}');
+  assert.match(JSON.stringify(shown.discarded), /^\{"by":"t\d+","reason":"sent by hand"\}$/);
   assert.equal((await outbox.find(foreign))?.status, 'PENDING');
 
   const everyone = await api.token('operate');
