@@ -12,6 +12,7 @@ const oneDocument = 'items of one document, which the limits of its aggregate bo
 /** Lists that do not use `memory.page`, with the reason why they are small. */
 const classified: Readonly<Record<string, string>> = {
   'GET /api/v1/events': 'read by the store in pages that are bounded in bytes',
+  'GET /api/v1/events/search': 'within memory.load, and the results end with 2 MiB',
   'GET /api/v1/streams/{stream}/events': 'read by the store in pages that are bounded in bytes',
   'GET /admin/audit': 'at most 1,000 entries, whose texts have at most 1,000 characters',
   'GET /admin/bulk/{id}/items': 'at most 1,000 ids with their outcome, of one job',
@@ -19,6 +20,8 @@ const classified: Readonly<Record<string, string>> = {
   'GET /admin/failures': 'one item for each cause, with at most 20 tenants; read in small parts',
   'GET /admin/failures/{fingerprint}': 'at most 200 errors; read in small parts',
   'GET /admin/outbox/paused': configured,
+  'POST /admin/outbox/discard': 'one outcome for each id of the request',
+  'POST /admin/outbox/retry': 'one outcome for each id of the request',
   'GET /admin/outbox/{id}/attempts': 'attempts of one message, whose number and texts are limited',
   'GET /admin/projections': configured,
   'GET /admin/resolve/{id}': 'one item for each kind of object',
