@@ -219,6 +219,8 @@ test('no other code makes the subject of a topic', async () => {
     // Builds and checks names.
     'src/contracts/lint/name-shapes.ts',
     'src/contracts/subjects.ts',
+    // Reads the messages of a flow.
+    'src/platform/traced-work.ts',
     // The source of an e-mail, which is no subject.
     'src/server/topics/open-ntfy.ts',
     // Called by the server of topics, after the check of the rights.

@@ -38,6 +38,8 @@ type Call = readonly [
 const lists: readonly string[] = [
   '/api/v1/events',
   '/api/v1/events?direction=backwards&limit=1000',
+  '/api/v1/events/search',
+  `/api/v1/events/search?correlationId=${flow}`,
   '/api/v1/documents/banking/account',
   '/api/v1/jobs',
   '/api/v1/notify/customers/cust_1/notifications',
@@ -72,6 +74,8 @@ const refused = (ids: VictimIds): readonly Call[] => [
   ['/api/v1/streams/$millrace-tokens/events'],
   ['/api/v1/events?tenant=aaa'],
   ['/api/v1/events/subscribe?tenant=aaa'],
+  ['/api/v1/events/search?tenant=aaa'],
+  [`/api/v1/events/search?stream=${stream}`],
   ['/api/v1/documents/banking/account', { headers: foreign }],
   ['/api/v1/documents/banking/account/handler', { headers: foreign }],
   [
@@ -154,10 +158,12 @@ const refused = (ids: VictimIds): readonly Call[] => [
 ];
 
 /** Requests that reach only data of the caller's tenant. */
-const bulk: readonly Call[] = [
+const bulk = (ids: VictimIds): readonly Call[] => [
   ['/admin/dlq/replay', { body: { all: true } }],
   ['/admin/dlq/discard', { body: { all: true, reason: 'x' } }],
   ['/admin/outbox/replay', { body: { all: true } }],
+  ['/admin/outbox/retry', { body: { ids: [ids.message] } }],
+  ['/admin/outbox/discard', { body: { ids: [ids.message], reason: 'x' } }],
   ['/admin/jobs/cancel', { body: { all: true } }],
   ['/admin/jobs/retry', { body: { all: true } }],
 ];
@@ -290,7 +296,7 @@ export function testTwoTenants(
       assert.doesNotMatch(await answer.text(), new RegExp(marker));
     }
     // Bulk actions reach only the caller's tenant.
-    for (const call of bulk) {
+    for (const call of bulk(ids)) {
       const answer = await send(call);
       const text = await answer.text();
       assert.equal(answer.ok, true, `${call[0]}: ${text}`);
@@ -300,7 +306,7 @@ export function testTwoTenants(
   });
 
   test('a route that is not in the table refuses credentials of a tenant', async () => {
-    const table = [...lists.map((path): Call => [path]), ...refused(ids), ...bulk, ...ownData];
+    const table = [...lists.map((path): Call => [path]), ...refused(ids), ...bulk(ids), ...ownData];
     const routes = ownRoutes(rig.api.server).filter(({ access }) => access !== 'anonymous');
     const isOf = ({ method, path }: Route, call: Call): boolean =>
       methodOf(call) === method &&
