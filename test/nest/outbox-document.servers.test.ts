@@ -105,7 +105,9 @@ interface Row {
 }
 
 async function rowsOf(database: pg.Client): Promise<readonly Row[]> {
-  const { rows } = await database.query<Row>('select * from core_outbox.integration_outbox');
+  const { rows } = await database.query<Row>(
+    'select * from core_outbox.integration_outbox order by created_at, id',
+  );
   return rows;
 }
 
@@ -153,8 +155,9 @@ test('the application of the outbox document starts as it is wired there, and a 
   assert.deepEqual([...new Set(keysOf(receiver, '/topics/payments'))].toSorted(), all);
   const webhooks = keysOf(receiver, '/partnerX');
   assert.deepEqual([...new Set(webhooks)].toSorted(), all);
-  // Only the messages that the killed process was sending are sent again, with the same keys.
-  assert.deepEqual(webhooks.slice(3).toSorted(), all);
+  // The messages that the killed process was sending are sent again, with the same keys. On a slow machine a lease may
+  // expire during a call, so the number of repetitions is not compared.
+  assert.deepEqual([...new Set(webhooks.slice(3))].toSorted(), all);
   assert.equal(await (await fetch(`${url}/health`)).json().then(statusOf), 'up');
 
   // Checkpoints are in the database of the ledger, and the jobs went through BullMQ.
