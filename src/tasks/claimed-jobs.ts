@@ -110,7 +110,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       const stays = { before: task.head, after };
       const subject = subjectOfJob(task.head);
       const change = { id, type, guard, head, fields, signals, subject, claimed: stays };
-      const outcome = await changeBatcher.add(change);
+      const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {
       // The stored state is unknown, so the next call reads it. A record under a newer fence stays.

@@ -155,8 +155,14 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
     });
     const request = claimRequest(claimOptions, { types, nowMs: clock.now() });
     if (request.limit === 0 || request.rules.length === 0) return [];
-    const wait = { waitMs, signal: orClosing(claimOptions.signal) };
-    const claimed = await engine.claim(request, wait);
+    const along = await changeBatcher.claimAlong(request);
+    const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
+    const claimed = isEnough
+      ? along
+      : await engine.claim(
+          { ...request, nowMs: clock.now() },
+          { waitMs, signal: orClosing(claimOptions.signal) },
+        );
     const erased = claimed.filter(isErased);
     await Promise.all(erased.map(endErased));
     const readable = erased.length === 0 ? claimed : claimed.filter((task) => !isErased(task));

@@ -57,6 +57,7 @@ export function memoryTaskEngine(
       exactOrder: true,
     },
     beatThread: undefined,
+    callsAtOnce: 2,
 
     async enqueue(entries, nowMs) {
       failIfClosed();
@@ -64,11 +65,12 @@ export function memoryTaskEngine(
       waiters.wakeAll();
       return outcomes;
     },
-    async change(changes, nowMs) {
+    async changeAndClaim(changes, request, nowMs) {
       failIfClosed();
       const outcomes = changes.map((each) => rows.change(each, nowMs));
+      const claimed = request === undefined ? [] : claimNow({ ...request, nowMs }).claimed;
       waiters.wakeAll();
-      return outcomes;
+      return { outcomes, claimed };
     },
     claim: (request, wait) => claimUntilFound(claimNow, request, { ...wait, clock, waiters }),
 

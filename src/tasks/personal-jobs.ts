@@ -116,7 +116,11 @@ export function personalJobs(
 
   return {
     engine: override(engine, {
-      change: async (changes, nowMs) => engine.change(await sealChanges(changes), nowMs),
+      async changeAndClaim(changes, claim, nowMs) {
+        const stored = await sealChanges(changes);
+        const { outcomes, claimed } = await engine.changeAndClaim(stored, claim, nowMs);
+        return { outcomes, claimed: await unsealPresent(claimed) };
+      },
       claim: async (request, wait) => unsealPresent(await engine.claim(request, wait)),
       get: async (refs) => unsealAll(await engine.get(refs)),
       async list(filter, page) {

@@ -1,7 +1,7 @@
 // Changes of jobs that no worker of this process holds. Each change is guarded by the record's revision, and
 // repeated if another process changed the job first. Also the consequences when a job reaches a terminal state.
 
-import { createBatcher, type Batcher } from '../foundation/async/batcher.ts';
+import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
@@ -9,7 +9,7 @@ import { createWaiters, waitWithPoll } from '../foundation/async/waiters.ts';
 import { refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';
-import type { ChangeOutcome, TaskChange, TaskEngine } from './task-engine.ts';
+import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
 import { isTerminal, subjectOfJob, type StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
@@ -67,7 +67,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     const { head, fields, signals } = decided;
     const guard = { revision };
     const subject = subjectOfJob(task.head);
-    const outcome = await changeBatcher.add({ id, type, guard, head, fields, signals, subject });
+    const outcome = await changeBatcher.change({ id, type, guard, head, fields, signals, subject });
     if (outcome.kind === 'stale') return false;
     const state = head.state ?? task.head.state;
     if (state !== 'running') context.evict(id);
@@ -192,9 +192,47 @@ export async function endedChildren(
   });
 }
 
-/** Concurrent changes of this process share an engine call. */
-export type ChangeBatcher = Batcher<TaskChange, ChangeOutcome>;
+/** Batches the changes of this process: concurrent changes share an engine call, and a claim may join them. */
+export interface ChangeBatcher {
+  change(change: TaskChange): Promise<ChangeOutcome>;
+  /** Joins waiting changes; undefined: there were none, or another claim joined them first. */
+  claimAlong(request: ClaimRequest): Promise<readonly StoredTask[] | undefined>;
+  idle(): Promise<void>;
+}
+
+type Item =
+  | { readonly change: TaskChange; readonly claim?: undefined }
+  | { readonly claim: ClaimRequest; readonly change?: undefined };
+type ItemResult = ChangeOutcome | readonly StoredTask[] | undefined;
 
 export function createChangeBatcher(engine: TaskEngine, now: () => number): ChangeBatcher {
-  return createBatcher((changes) => engine.change(changes, now()), { batchMax: limits.batchMax });
+  const send = async (items: readonly Item[]): Promise<readonly ItemResult[]> => {
+    const changes = items.flatMap(({ change }) => (change === undefined ? [] : [change]));
+    const claims = items.flatMap(({ claim }) => (claim === undefined ? [] : [claim]));
+    const { outcomes, claimed } = await engine.changeAndClaim(changes, claims[0], now());
+    const results = outcomes.values();
+    let hasClaimed = false;
+    return items.map(({ change }): ItemResult => {
+      if (change !== undefined) return results.next().value ?? { kind: 'stale', head: undefined };
+      // A call contains one claim.
+      const result = hasClaimed ? undefined : claimed;
+      hasClaimed = true;
+      return result;
+    });
+  };
+  const batcher = createBatcher<Item, ItemResult>(send, {
+    batchMax: limits.batchMax,
+    callsMax: engine.callsAtOnce ?? 1,
+    // Changes of one job are stored in order.
+    keyOf: ({ change }) => change?.id,
+  });
+
+  return {
+    change: (change) => batcher.add({ change }) as Promise<ChangeOutcome>,
+    async claimAlong(request) {
+      if (batcher.waiting === 0) return undefined;
+      return batcher.add({ claim: request }) as Promise<readonly StoredTask[] | undefined>;
+    },
+    idle: () => batcher.idle(),
+  };
 }

@@ -180,14 +180,28 @@ export interface TaskEngine extends AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** Undefined: heartbeats from another thread are not supported. */
   readonly beatThread: BeatThread | undefined;
+  /**
+   * Concurrent calls of `changeAndClaim`, so that the engine and the process work in parallel; no two of them change the
+   * same job. Default: 1.
+   */
+  readonly callsAtOnce?: number | undefined;
+
   /** Each job with its signals, or not at all. An existing id returns `exists`, in any state of that job. */
   enqueue(entries: readonly EnqueueEntry[], nowMs: number): Promise<readonly EnqueueOutcome[]>;
 
   /**
-   * When a job leaves the state `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs`
-   * becomes `nowMs`, and `revision` grows by one.
+   * Changes jobs, then claims in the same round trip (like `claim`, without waiting). When a job leaves the state
+   * `running`, the engine clears its worker and frees its concurrency key. `updatedAtMs` becomes `nowMs`, and
+   * `revision` grows by one.
    */
-  change(changes: readonly TaskChange[], nowMs: number): Promise<readonly ChangeOutcome[]>;
+  changeAndClaim(
+    changes: readonly TaskChange[],
+    claim: ClaimRequest | undefined,
+    nowMs: number,
+  ): Promise<{
+    readonly outcomes: readonly ChangeOutcome[];
+    readonly claimed: readonly StoredTask[];
+  }>;
 
   /**
    * Claims due jobs (`dueAtMs <= nowMs`; `scheduled`, `queued` or `waiting`) of types that are not paused, within the

@@ -104,12 +104,12 @@ function mortal(
         : engine.overdue(request),
     ),
     repair: guarded((...args: Parameters<TaskEngine['repair']>) => engine.repair(...args)),
-    change: guarded(async (changes, nowMs) => {
+    changeAndClaim: guarded(async (changes, claim, nowMs) => {
       const before = await engine.heads(changes);
-      const outcomes = await engine.change(changes.map(spoilt), nowMs);
+      const result = await engine.changeAndClaim(changes.map(spoilt), claim, nowMs);
       for (const [at, change] of changes.entries()) {
         const head = before[at];
-        if (outcomes[at]?.kind !== 'done' || head === undefined) continue;
+        if (result.outcomes[at]?.kind !== 'done' || head === undefined) continue;
         const isEnd = change.head.state !== undefined && isTerminal(change.head.state);
         if (isEnd) {
           const ends = (history.ends.get(change.id) ?? 0) + 1;
@@ -121,7 +121,7 @@ function mortal(
         const isLate = fence !== undefined && (head.state !== 'running' || head.fence !== fence);
         if (isLate) history.violations.push(`${change.id} was changed under an old fence`);
       }
-      return outcomes;
+      return result;
     }),
     async [Symbol.asyncDispose]() {
       isDead = true;

@@ -19,7 +19,7 @@ async function completeAndDie(tasks: Tasks, id: string, type: string): Promise<v
   if (stored === undefined) assert.fail('missing');
   const { head, fields, signals } = decideComplete(stored, 'sent', decideContext(type));
   const guard = { fence: stored.head.fence };
-  await engine.change([{ id, type, guard, head, fields, signals }], clock.now());
+  await engine.changeAndClaim([{ id, type, guard, head, fields, signals }], undefined, clock.now());
 }
 
 export function orchestratorCases(

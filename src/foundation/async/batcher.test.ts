@@ -7,7 +7,7 @@ interface Call {
   readonly end: () => void;
 }
 
-function batcherOf(batchMax = 100) {
+function batcherOf(options: { readonly batchMax?: number; readonly callsMax?: number } = {}) {
   const calls: Call[] = [];
   let onCall: () => void = () => undefined;
   const batcher = createBatcher<string, string>(
@@ -19,7 +19,7 @@ function batcherOf(batchMax = 100) {
       if (items.includes('bad')) throw new Error('bad');
       return items.map((item) => `${item}!`);
     },
-    { batchMax },
+    { batchMax: 100, ...options, keyOf: (item) => item.split(':')[0] },
   );
   async function nthCall(count: number): Promise<Call> {
     while (calls.length < count) await new Promise<void>((resolve) => (onCall = resolve));
@@ -40,22 +40,35 @@ test('items of one turn of the event loop share a call, also items added by prom
   assert.deepEqual(await Promise.all([first, second]), ['a!', 'b!']);
 });
 
-test('one call runs at a time, and waiting items follow in order', async () => {
-  const { batcher, calls, nthCall } = batcherOf(2);
-  const all = Promise.all(['a', 'b', 'c', 'd'].map((item) => batcher.add(item)));
-  const first = await nthCall(1);
-  const last = batcher.add('e');
-  await new Promise(setImmediate);
-  assert.equal(calls.length, 1);
-  first.end();
-  (await nthCall(2)).end();
-  (await nthCall(3)).end();
-  assert.deepEqual(
-    calls.map(({ items }) => items),
-    [['a', 'b'], ['c', 'd'], ['e']],
-  );
-  assert.deepEqual([...(await all), await last], ['a!', 'b!', 'c!', 'd!', 'e!']);
+test('limits concurrent calls, and runs waiting items after them', async () => {
+  const { batcher, calls, nthCall } = batcherOf({ batchMax: 1, callsMax: 2 });
+  const all = Promise.all(['a', 'b', 'c'].map((item) => batcher.add(item)));
+  await nthCall(1);
+  const second = await nthCall(2);
+  assert.equal(batcher.waiting, 1);
+  second.end();
+  const third = await nthCall(3);
+  assert.deepEqual(third.items, ['c']);
+  for (const { end } of calls) end();
+  assert.deepEqual(await all, ['a!', 'b!', 'c!']);
   await batcher.idle();
+});
+
+test('an item waits for the running call with the same key, also if another call is allowed', async () => {
+  const { batcher, nthCall } = batcherOf({ callsMax: 2 });
+  const one = batcher.add('a:1');
+  const first = await nthCall(1);
+  const two = batcher.add('a:2');
+  const other = batcher.add('b:1');
+  const second = await nthCall(2);
+  assert.deepEqual(second.items, ['b:1']);
+  second.end();
+  await other;
+  first.end();
+  const third = await nthCall(3);
+  assert.deepEqual(third.items, ['a:2']);
+  third.end();
+  assert.deepEqual(await Promise.all([one, two]), ['a:1!', 'a:2!']);
 });
 
 test('a failed call rejects its items, and later items continue', async () => {

@@ -224,15 +224,15 @@ test('jobs whose outcomes are being stored leave room for others, within the lim
   const most = { calls: 0, running: 0 };
   let calls = 0;
   let running = 0;
-  /** Takes some turns, in which other jobs end. */
-  const change: typeof engine.change = async (...args) => {
+  /** While a call runs, another one may start. */
+  const changeAndClaim: typeof engine.changeAndClaim = async (...args) => {
     calls += 1;
     most.calls = Math.max(most.calls, calls);
     for (let turnsLeft = 3; turnsLeft > 0; turnsLeft -= 1) await new Promise(setImmediate);
     calls -= 1;
-    return engine.change(...args);
+    return engine.changeAndClaim(...args);
   };
-  await using tasks = createTasks({ ...engine, change }, { types });
+  await using tasks = createTasks({ ...engine, changeAndClaim }, { types });
   const emailSend = task('email-send', async () => {
     running += 1;
     most.running = Math.max(most.running, running);
@@ -243,7 +243,7 @@ test('jobs whose outcomes are being stored leave room for others, within the lim
   await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
   for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
   await workers.stop();
-  assert.equal(most.calls, 1);
+  assert.ok(most.calls <= Number(engine.callsAtOnce), String(most.calls));
   assert.ok(most.running <= 5, String(most.running));
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });

@@ -110,7 +110,7 @@ export function startWorkers(
     for (const { name, workers } of tasks.types().filter((type) => byName.has(type.name))) {
       const most = concurrency[name] ?? workers;
       const ofType = byType.get(name) ?? [];
-      // Settling jobs do not count, up to the limit of running jobs: a claim does not wait until outcomes are stored.
+      // Outcomes are stored before the claim, so settling jobs do not count, up to the limit of running jobs.
       const settling = ofType.filter(([, { isSettling }]) => isSettling).length;
       const left = most + Math.min(settling, most) - ofType.length;
       // At most half of the limit: these jobs run while the next claim is on its way.

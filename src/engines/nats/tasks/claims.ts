@@ -16,7 +16,8 @@ interface Claims {
   readonly freeAtMs: number;
 }
 
-export type ClaimTasks = (request: ClaimRequest) => Promise<Claims>;
+/** Rejects if `alongside` rejects; the jobs claimed until then are returned by the next claim. */
+export type ClaimTasks = (request: ClaimRequest, alongside?: Promise<unknown>) => Promise<Claims>;
 
 type Pick = Choice['picks'][number];
 
@@ -163,10 +164,10 @@ export function createClaims(parts: {
     return withSlots;
   }
 
-  return async (request) => {
-    const beating = beat(request);
-    // `beating` is awaited below; this handler prevents an unhandled rejection until then.
-    beating.catch(() => undefined);
+  return async (request, alongside) => {
+    const others = Promise.all([beat(request), alongside]);
+    // `others` is awaited below; this handler prevents an unhandled rejection until then.
+    others.catch(() => undefined);
     if (uncertain.size > 0) await parts.sync();
     const rules = request.rules.filter(({ type }) => index.modes.get(type)?.value !== 'paused');
     const fullKeys = new Set<string>();
@@ -216,12 +217,12 @@ export function createClaims(parts: {
         if (withSlots.length === picks.length) break;
       }
       const tasks = await rows.whole(claimed);
-      await beating;
+      await others;
       for (const { head } of claimed) uncertain.delete(head.id);
       return { claimed: tasks.filter((task) => task !== undefined), freeAtMs };
     } finally {
       for (const id of own) taking.delete(id);
-      await beating.catch(() => undefined);
+      await others.catch(() => undefined);
     }
   };
 }

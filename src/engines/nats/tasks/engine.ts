@@ -128,11 +128,25 @@ export function natsTaskEngine(log: BusLog, options: NatsTaskEngineOptions): Tas
         wake();
         return outcomes;
       }),
-    change: (changes, nowMs) =>
+    changeAndClaim: (changes, request, nowMs) =>
       call(async () => {
-        const outcomes = await change(changes, nowMs);
+        const changed = change(changes, nowMs);
+        if (request === undefined) {
+          const outcomes = await changed;
+          wake();
+          return { outcomes, claimed: [] };
+        }
+        const claimOnce = async (): Promise<readonly StoredTask[]> =>
+          (await claimNow({ ...request, nowMs }, changed)).claimed;
+        const first = await claimOnce();
+        const outcomes = await changed;
         wake();
-        return outcomes;
+        if (first.length > 0) return { outcomes, claimed: first };
+        // The changes may have released jobs, and other processes may have enqueued some.
+        const second = await claimOnce();
+        if (second.length > 0) return { outcomes, claimed: second };
+        await sync();
+        return { outcomes, claimed: await claimOnce() };
       }),
     claim: (request, wait) => call(() => claim(request, wait)),
 

@@ -10,6 +10,7 @@ import type { BusWakes } from '../bus/wakes.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { loadScripts } from '../connection/script.ts';
 import type { TaskKeyspace, TypeKeys } from './keyspace.ts';
+import type { UndeliveredTasks } from './undelivered.ts';
 
 export interface RedisTaskContext {
   readonly redis: RedisConnection;
@@ -19,13 +20,13 @@ export interface RedisTaskContext {
   readonly wakes: BusWakes;
   readonly append: ReturnType<typeof createAppender>;
   readonly clock: Clock;
+  readonly undelivered: UndeliveredTasks;
 }
 
 /** One script changes jobs together with their order and their signals. */
 export const taskScripts = loadScripts(new URL('scripts/', import.meta.url), [
   'enqueue',
-  'change',
-  'claim',
+  'changeAndClaim',
   'readSignalIds',
   'writeSignalIds',
   'restoreSignals',

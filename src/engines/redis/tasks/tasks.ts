@@ -14,11 +14,12 @@ import type { RedisBeatSettings } from './beat.ts';
 import { createTaskClaims } from './claim.ts';
 import type { RedisTaskContext } from './context.ts';
 import { createTaskEnqueue } from './enqueue.ts';
-import { createTaskChange } from './change.ts';
+import { createChangeAndClaim } from './change-and-claim.ts';
 import { createTaskKeyspace } from './keyspace.ts';
 import { createTaskMaintenance } from './maintenance.ts';
 import { createTaskReads } from './read.ts';
 import { createTaskSignals } from './signals.ts';
+import { createUndeliveredTasks } from './undelivered.ts';
 
 interface RedisTasksOptions {
   readonly clock?: Clock | undefined;
@@ -50,7 +51,7 @@ export function redisTaskEngine(
   const append = createAppender(redis, bus, registry);
   const shared = { redis, keyspace, registry, groups, wakes, append, clock };
   const beat = beatUrl === undefined ? undefined : { url: beatUrl, keyPrefix };
-  return taskEngineOf(shared, beat);
+  return taskEngineOf({ ...shared, undelivered: createUndeliveredTasks() }, beat);
 }
 
 function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undefined): TaskEngine {
@@ -60,19 +61,17 @@ function taskEngineOf(context: RedisTaskContext, beat: RedisBeatSettings | undef
     if (isClosed) throw closedError('TASKS');
   };
   const signals = createTaskSignals(context);
-  const claims = createTaskClaims(context, failIfClosed);
-  const change = createTaskChange(context, signals.publishToOtherSlots, claims.onNewWork);
+  const changeAndClaimOfType = createChangeAndClaim(context, signals.publishToOtherSlots);
+  const claims = createTaskClaims(context, changeAndClaimOfType, failIfClosed);
   const reads = createTaskReads(context);
   const module = new URL(`beat${extname(import.meta.url)}`, import.meta.url);
   return {
     // On a cluster, signals in other slots are stored after the record.
     capabilities: { ...capabilities, atomicSignals: keyspace.bus.isOneDomain },
     beatThread: beat === undefined ? undefined : { module: module.href, settings: beat },
-    enqueue: createTaskEnqueue(context, claims.onNewWork),
-    async change(changes, nowMs) {
-      failIfClosed();
-      return change(changes, nowMs);
-    },
+    callsAtOnce: 2,
+    enqueue: createTaskEnqueue(context, (type) => claims.onNewWork(type)),
+    changeAndClaim: claims.changeAndClaim,
     claim: claims.claim,
     get: reads.get,
     heads: reads.heads,

@@ -2,15 +2,23 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { BreakerStore } from '../../../delivery/breaker-store.ts';
+import { tableName } from '../../../delivery/table-name.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 
-const table = 'millrace_breakers';
+export interface SqliteBreakerStoreOptions {
+  /** The name of the table. Default: `millrace_breakers`. */
+  readonly table?: string | undefined;
+  /** Default: the clock of the machine, which all processes with the file share. */
+  readonly clock?: Clock | undefined;
+}
 
-/** Creates a missing table; you close the database. All processes with the file share the clock of the machine. */
+/** Creates a missing table; you close the database. */
 export function sqliteBreakerStore(
   database: DatabaseSync,
-  { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
+  options: SqliteBreakerStoreOptions = {},
 ): BreakerStore {
+  const { clock = systemClock } = options;
+  const { quoted: table } = tableName(options.table ?? 'millrace_breakers');
   database.exec(
     `create table if not exists ${table} (
        destination text primary key,

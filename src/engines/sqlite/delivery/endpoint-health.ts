@@ -6,11 +6,19 @@ import {
   type EndpointHealth,
   type EndpointHealthStore,
 } from '../../../delivery/endpoint-health.ts';
+import { tableName } from '../../../delivery/table-name.ts';
 
-const table = 'millrace_endpoint_health';
+export interface SqliteEndpointHealthOptions {
+  /** The name of the table. Default: `millrace_endpoint_health`. */
+  readonly table?: string | undefined;
+}
 
 /** Creates a missing table; you close the database. Pass a separate connection: this store begins transactions. */
-export function sqliteEndpointHealth(database: DatabaseSync): EndpointHealthStore {
+export function sqliteEndpointHealth(
+  database: DatabaseSync,
+  options: SqliteEndpointHealthOptions = {},
+): EndpointHealthStore {
+  const { quoted: table } = tableName(options.table ?? 'millrace_endpoint_health');
   database.exec(
     `create table if not exists ${table} (endpoint_id text primary key, health text not null)`,
   );

@@ -54,16 +54,19 @@ export function sqliteTaskEngine(
     return { ...rest, messages: signals.map(messageOf) };
   };
 
+  const queuesOf = (request: ClaimRequest) =>
+    request.rules.map(({ type }) => ({
+      type,
+      group: consumerGroups.workers<string>(type),
+      subject: subjects.tasks.type<string>(type).queue,
+    }));
+
   async function claim(
     request: ClaimRequest,
     { waitMs, signal }: ClaimWait,
   ): Promise<readonly StoredTask[]> {
     const types = request.rules.map(({ type }) => type);
-    const queues = types.map((type) => ({
-      type,
-      group: consumerGroups.workers<string>(type),
-      subject: subjects.tasks.type<string>(type).queue,
-    }));
+    const queues = queuesOf(request);
     const claimNow = async (now: ClaimRequest): Promise<ClaimAnswer> => {
       client.setWaiting(true);
       // Query first: a waiting worker must not take the write lock without a job to claim.
@@ -71,9 +74,11 @@ export function sqliteTaskEngine(
       if (dueMs > 0) return { claimed: [], freeAtMs: dueMs };
       // Call the writer directly: `write` wakes all waiting claims, including this one.
       const { claimed, freeAtMs } = await client.call({
-        operation: 'tasks.claim',
-        request: now,
+        operation: 'tasks.changeAndClaim',
+        changes: [],
+        claim: now,
         queues,
+        nowMs: now.nowMs,
       });
       return { claimed, freeAtMs: freeAtMs ?? Infinity };
     };
@@ -98,8 +103,16 @@ export function sqliteTaskEngine(
     },
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
-    change: (changes, nowMs) =>
-      write({ operation: 'tasks.change', changes: changes.map(withMessages), nowMs }),
+    async changeAndClaim(changes, request, nowMs) {
+      const { outcomes, claimed } = await write({
+        operation: 'tasks.changeAndClaim',
+        changes: changes.map(withMessages),
+        claim: request === undefined ? undefined : { ...request, nowMs },
+        queues: request === undefined ? [] : queuesOf(request),
+        nowMs,
+      });
+      return { outcomes, claimed };
+    },
     claim,
     get: async (refs) => read(() => reader.get(refs)),
     heads: async (refs) => read(() => reader.heads(refs)),

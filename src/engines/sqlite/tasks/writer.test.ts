@@ -15,10 +15,11 @@ test('the group of a type exists after its first claim, even if the shared commi
       busyTimeoutMs: 10_000,
     });
     const nowMs = Date.UTC(2025, 8, 30);
-    const request = { worker: 'w', aliveUntilMs: nowMs, limit: 1, rules: [], nowMs };
+    const claim = { worker: 'w', aliveUntilMs: nowMs, limit: 1, rules: [], nowMs };
     const queue = { type: 'email', group: 'email-workers', subject: 'core.tasks.email.queue' };
     // The second request rolls back the commit that both share; then each request runs in a separate commit.
-    const claimed = writer.call({ operation: 'tasks.claim', request, queues: [queue] });
+    const operation = 'tasks.changeAndClaim';
+    const claimed = writer.call({ operation, changes: [], claim, queues: [queue], nowMs });
     const expect = { what: 'fence', rows: 2 } as const;
     await assert.rejects(
       writer.run([{ sql: 'select 1', values: [], expect }]),

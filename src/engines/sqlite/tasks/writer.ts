@@ -40,13 +40,14 @@ export interface TaskOperations {
     { readonly entries: readonly WithMessages<EnqueueEntry>[]; readonly nowMs: number },
     readonly EnqueueOutcome[]
   >;
-  readonly 'tasks.change': Operation<
-    { readonly changes: readonly WithMessages<TaskChange>[]; readonly nowMs: number },
-    readonly ChangeOutcome[]
-  >;
-  readonly 'tasks.claim': Operation<
-    { readonly request: ClaimRequest; readonly queues: readonly WorkerQueue[] },
-    Claimed
+  readonly 'tasks.changeAndClaim': Operation<
+    {
+      readonly changes: readonly WithMessages<TaskChange>[];
+      readonly claim: ClaimRequest | undefined;
+      readonly queues: readonly WorkerQueue[];
+      readonly nowMs: number;
+    },
+    Claimed & { readonly outcomes: readonly ChangeOutcome[] }
   >;
   readonly 'tasks.beat': Operation<WorkerBeat, undefined>;
   readonly 'tasks.forgetWorker': Operation<{ readonly worker: string }, undefined>;
@@ -258,10 +259,12 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
 
   const handlers: Handlers<TaskOperations> = {
     'tasks.enqueue': ({ entries, nowMs }) => entries.map((entry) => enqueue(entry, nowMs)),
-    'tasks.change': ({ changes, nowMs }) => changes.map((each) => change(each, nowMs)),
-    'tasks.claim': ({ request, queues }) => {
+    'tasks.changeAndClaim': ({ changes, claim, queues, nowMs }) => {
+      const outcomes = changes.map((each) => change(each, nowMs));
+      if (claim === undefined) return { outcomes, claimed: [], freeAtMs: null };
+      const found = claims.claim(claim);
       ensureGroups(queues);
-      return claims.claim(request);
+      return { outcomes, ...found };
     },
     'tasks.beat': (beat) => writeBeat(all, beat),
     'tasks.forgetWorker': ({ worker }) =>

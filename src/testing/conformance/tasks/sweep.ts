@@ -215,7 +215,7 @@ export const sweepCases: TasksCases = {
     const child = await claimOne(tasks);
     // Simulates a process that is killed right after it stored the terminal state.
     const { engine } = tasks.core;
-    await engine.change(
+    await engine.changeAndClaim(
       [
         {
           id: child.task.id,
@@ -226,6 +226,7 @@ export const sweepCases: TasksCases = {
           signals: [],
         },
       ],
+      undefined,
       clock.now(),
     );
     await nothingIn(tasks, report);

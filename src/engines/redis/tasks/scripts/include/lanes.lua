@@ -4,15 +4,6 @@ local hasNewWork = false
 local function wakeWorkers(workerChannel, queueSubject)
   if hasNewWork then redis.call('PUBLISH', workerChannel, 's ' .. queueSubject) end
 end
-local increments = {}
-local function incremented(digits)
-  local number = increments[digits]
-  if not number then
-    number = text(digits + 1)
-    increments[digits] = number
-  end
-  return number
-end
 local openLanes = {}
 -- Lanes with a lower score are served first: priority 9 before 0, then the lane that was served the longest ago.
 local function laneScore(lane, turn)

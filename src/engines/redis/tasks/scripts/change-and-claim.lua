@@ -1,4 +1,4 @@
--- Changes jobs of one type.
+-- Changes jobs of one type, then claims the next ones.
 --
 -- KEYS: base, never, then the queue, terminal and progress streams, each followed by its mark. The terminal and the
 -- progress stream are passed only if they share the slot of the type.
@@ -9,9 +9,13 @@
 --   3      registry or ''
 --   4-6    subjects of the queue, terminal and progress streams
 --   7      channel of the workers
---   8      whether the queue stream is registered (1 or 0)
---   9      ids of the changed jobs, one per line
---   10...  values of the changes, in the order of the ids
+--   8      hash of workers or ''
+--   9      worker that claims
+--   10     time until which this worker counts as alive
+--   11     rule of the claim or ''
+--   12     whether the queue stream is registered (1 or 0)
+--   13     ids of the changed jobs, one per line
+--   14...  values of the changes, in the order of the ids
 --
 -- A change packs most of its parts into one value, because Redis parses few arguments faster than many. Its values are:
 --   1. The header. A merge has the lines fence, revision, number of fields to set, number of fields to remove and
@@ -22,13 +26,13 @@
 --   4. Name of each field to remove.
 --   5. Two values per signal: the number of its stream (1 to 3) followed by its key (`signalKey`), and its data.
 --
--- Returns the outcome of each change: the new revision, the current record if the guard failed, or false if the job does
--- not exist. Returns false if the queue stream must be registered first.
+-- Returns the outcome of each change, then the result of the claim. An outcome is the new revision, the current record
+-- if the guard failed, or false if the job does not exist. Returns false if the queue stream must be registered first.
 -- @include "include/signals"
--- @include "include/lanes"
-local FIRST_SUBJECT, IDS, FIRST_CHANGE = 4, 9, 10
+-- @include "include/claim"
+local FIRST_SUBJECT, IDS, FIRST_CHANGE = 4, 13, 14
 local nowText, channel, registry, queueSubject = unpack(ARGV, 1, 4)
-local workerChannel, isRegistered = unpack(ARGV, 7, 8)
+local workerChannel, workers, worker, aliveUntil, rule, isRegistered = unpack(ARGV, 7, 12)
 local now = tonumber(nowText)
 if isRegistered == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0 then return false end
 local CHANGE_PATTERN = '^(%d*)\n(%d*)\n(%d*)\n(%d*)\n(%d*)\n' -- fence, revision, fields set, removed, signals
@@ -192,6 +196,12 @@ for n, id in ipairs(ids) do
   result[n] = change(record, recordKeys[n], id, lines)
 end
 flush()
+local claimed = {{}, 0, '-1', 0}
+if rule ~= '' then
+  redis.call('HSET', workers == '' and base .. WORKERS or workers, worker, aliveUntil)
+  claimed = claim(now, nowText, worker, parseRule(rule))
+  lost[worker] = (lost[worker] or 0) - claimed[4]
+end
 for name, count in pairs(lost) do
   if count ~= 0 and redis.call('HINCRBY', base .. WORKER_COUNTS, name, -count) <= 0 then
     redis.call('HDEL', base .. WORKER_COUNTS, name)
@@ -199,4 +209,4 @@ for name, count in pairs(lost) do
 end
 wakeReaders(channel)
 wakeWorkers(workerChannel, queueSubject)
-return result
+return {result, claimed[1], claimed[2], claimed[3]}

@@ -1,12 +1,24 @@
-// Changes jobs, with one script call for each type. Signals in other slots are published before the call resolves.
+// Changes jobs and claims the next ones, with one script call for each type. Signals in other slots are published
+// before the call resolves.
 
-import type { ChangeOutcome, TaskChange, TaskEngine } from '../../../tasks/task-engine.ts';
-import { isTerminal } from '../../../tasks/task-job.ts';
-import { forEachGroup } from '../connection/engine.ts';
+import type {
+  ChangeOutcome,
+  ClaimRequest,
+  ClaimRule,
+  TaskChange,
+} from '../../../tasks/task-engine.ts';
+import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
 import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypeKeys } from './keyspace.ts';
-import { letterOf, packAfterSignals, packBeforeSignals, packChange, unpackHead } from './record.ts';
+import {
+  letterOf,
+  packAfterSignals,
+  packBeforeSignals,
+  packChange,
+  unpackHead,
+  unpackTask,
+} from './record.ts';
 import {
   signalKey,
   signalText,
@@ -15,14 +27,40 @@ import {
   type PublishToOtherSlots,
 } from './signals.ts';
 
-/** The new revision; or the current record, if the guard failed; or null, if the job does not exist. */
-type ChangeCell = string | number | null;
+export interface TypeClaim {
+  readonly worker: string;
+  readonly aliveUntilMs: number;
+  readonly rule: ClaimRule;
+  readonly limit: number;
+}
 
-export function createTaskChange(
+export interface TypeResult {
+  readonly outcomes: readonly ChangeOutcome[];
+  readonly claimed: readonly StoredTask[];
+  /** The claim reached its limit, so more jobs may be available now. */
+  readonly isMore: boolean;
+  /** When more jobs may be available; Infinity if unknown. */
+  readonly freeAtMs: number;
+}
+
+type ScriptReply = readonly [
+  outcomes: readonly (string | number | null)[],
+  claimed: readonly (readonly string[])[],
+  more: number,
+  freeAtMs: string,
+];
+
+export type ChangeAndClaimOfType = (
+  type: string,
+  changes: readonly TaskChange[],
+  claim: TypeClaim | undefined,
+  nowMs: number,
+) => Promise<TypeResult>;
+
+export function createChangeAndClaim(
   context: RedisTaskContext,
   publishToOtherSlots: PublishToOtherSlots,
-  onChanged: (type: string) => void,
-): TaskEngine['change'] {
+): ChangeAndClaimOfType {
   const { redis, keyspace } = context;
   const { bus } = keyspace;
   const { isOneDomain } = bus;
@@ -70,8 +108,9 @@ export function createTaskChange(
   async function runScript(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
+    claim: TypeClaim | undefined,
     how: { readonly nowMs: number; readonly isWhole: boolean },
-  ): Promise<readonly ChangeCell[]> {
+  ): Promise<ScriptReply> {
     const { nowMs } = how;
     const { base, never, queue, terminal, progress } = typeKeys;
     const keys = [base, never, queue.key, queue.mark];
@@ -85,11 +124,15 @@ export function createTaskChange(
       terminal.subject,
       progress.subject,
       keyspace.workerChannel,
+      isOneDomain ? keyspace.workers : '',
+      claim?.worker ?? '',
+      claim?.aliveUntilMs ?? '',
+      claim === undefined ? '' : ruleText(claim, nowMs),
     ];
     const ids = changes.map(({ id }) => suffixOf(id)).join('\n');
     return runRegistered(context, typeKeys, async (isKnown) => {
       const all = [...head, isKnown || !hasQueueSignal ? 1 : 0, ids, ...values];
-      return (await redis.run(taskScripts.change, keys, all)) as readonly ChangeCell[] | null;
+      return (await redis.run(taskScripts.changeAndClaim, keys, all)) as ScriptReply | null;
     });
   }
 
@@ -97,11 +140,11 @@ export function createTaskChange(
   async function settle(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
-    cells: readonly ChangeCell[],
+    cells: ScriptReply[0],
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
     const { type } = typeKeys;
-    const outcomeOf = (id: string, cell: ChangeCell = null): ChangeOutcome => {
+    const outcomeOf = (id: string, cell: string | number | null = null): ChangeOutcome => {
       if (typeof cell === 'number') return { kind: 'done', revision: cell };
       const head = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
       return { kind: 'stale', head };
@@ -111,7 +154,7 @@ export function createTaskChange(
     const toMerge = changes.flatMap((change, at) => (needsMerge(change, outcomes[at]) ? [at] : []));
     if (toMerge.length > 0) {
       const some = toMerge.map((at) => changes[at] as TaskChange);
-      const parts = await runScript(typeKeys, some, { nowMs, isWhole: false });
+      const [parts] = await runScript(typeKeys, some, undefined, { nowMs, isWhole: false });
       for (const [n, at] of toMerge.entries()) {
         outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
       }
@@ -127,17 +170,23 @@ export function createTaskChange(
     return outcomes;
   }
 
-  return (changes, nowMs) =>
-    forEachGroup(
-      changes,
-      ({ type }) => type,
-      async (own, type) => {
-        const typeKeys = keyspace.typeKeys(type);
-        const cells = await runScript(typeKeys, own, { nowMs, isWhole: true });
-        onChanged(type);
-        return settle(typeKeys, own, cells, nowMs);
-      },
-    );
+  return async (type, changes, claim, nowMs) => {
+    const typeKeys = keyspace.typeKeys(type);
+    const how = { nowMs, isWhole: true };
+    const [cells, jobs, more, freeAt] = await runScript(typeKeys, changes, claim, how);
+    const claimed = jobs.map((job) => unpackTask(type, job));
+    try {
+      return {
+        outcomes: changes.length === 0 ? [] : await settle(typeKeys, changes, cells, nowMs),
+        claimed,
+        isMore: more === 1,
+        freeAtMs: Number(freeAt) < 0 ? Infinity : Number(freeAt),
+      };
+    } catch (error) {
+      context.undelivered.add(claimed);
+      throw error;
+    }
+  };
 }
 
 /** Whether another process has changed the record although the worker still owns the job. */
@@ -173,4 +222,18 @@ function wholeOf(change: TaskChange, nowMs: number) {
       packAfterSignals(head, after.fields),
     ],
   };
+}
+
+/** Limit, deadline and key limit; then count, span and kind of the rate. */
+function ruleText({ rule, limit }: TypeClaim, nowMs: number): string {
+  const { deadlineAfterMs, keyLimit, rate } = rule;
+  const { count, perMs, isPerTenant = false } = rate ?? {};
+  const words = [limit, nowMs + deadlineAfterMs, keyLimit, count, perMs, isPerTenant ? 1 : 0];
+  return words.map((word) => word ?? '').join(' ');
+}
+
+/** The claim of one type, within a limit over all types. */
+export function claimOf(request: ClaimRequest, rule: ClaimRule, limit: number): TypeClaim {
+  const { worker, aliveUntilMs } = request;
+  return { worker, aliveUntilMs, rule, limit: Math.min(limit, rule.limit) };
 }
