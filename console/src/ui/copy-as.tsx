@@ -1,9 +1,8 @@
 // Buttons that copy what the page shows as a command.
 
 import { Check, SquareTerminal } from 'lucide-react';
-import { useEffect, useState } from 'react';
 import type { ShellCommands } from '../lib/shell-commands.ts';
-import { Button, copyText } from './parts.tsx';
+import { Button, useCopied } from './parts.tsx';
 
 export function CopyAs({ commands }: { readonly commands: ShellCommands }) {
   return (
@@ -18,12 +17,7 @@ export function CopyAs({ commands }: { readonly commands: ShellCommands }) {
 }
 
 function CopyCommand({ name, text }: { readonly name: string; readonly text: string }) {
-  const [isDone, setDone] = useState(false);
-  useEffect(() => {
-    if (!isDone) return undefined;
-    const timer = setTimeout(() => setDone(false), 1_200);
-    return () => clearTimeout(timer);
-  }, [isDone]);
+  const { isDone, copy } = useCopied();
   const Icon = isDone ? Check : SquareTerminal;
   return (
     <Button
@@ -31,7 +25,7 @@ function CopyCommand({ name, text }: { readonly name: string; readonly text: str
       title={text}
       aria-label={isDone ? 'Copied' : `Copy as ${name}`}
       className="px-2"
-      onClick={() => void copyText(text).then(setDone)}
+      onClick={() => copy(text)}
     >
       <Icon size={13} aria-hidden />
       {name}

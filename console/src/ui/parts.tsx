@@ -159,6 +159,20 @@ export function Ago({ at }: { readonly at: string }) {
   );
 }
 
+/** `isDone` holds for a moment after a copy. */
+export function useCopied(): {
+  readonly isDone: boolean;
+  readonly copy: (text: string) => void;
+} {
+  const [isDone, setDone] = useState(false);
+  useEffect(() => {
+    if (!isDone) return undefined;
+    const timer = setTimeout(() => setDone(false), 1_200);
+    return () => clearTimeout(timer);
+  }, [isDone]);
+  return { isDone, copy: (text) => void copyText(text).then(setDone) };
+}
+
 export function CopyButton({
   text,
   label,
@@ -167,21 +181,14 @@ export function CopyButton({
   readonly text: string | (() => string);
   readonly label: string;
 }) {
-  const [isDone, setDone] = useState(false);
-  useEffect(() => {
-    if (!isDone) return undefined;
-    const timer = setTimeout(() => setDone(false), 1_200);
-    return () => clearTimeout(timer);
-  }, [isDone]);
+  const { isDone, copy } = useCopied();
   const Icon = isDone ? Check : CopyIcon;
   return (
     <button
       type="button"
       aria-label={isDone ? 'Copied' : label}
       title={label}
-      onClick={() => {
-        void copyText(typeof text === 'string' ? text : text()).then(setDone);
-      }}
+      onClick={() => copy(typeof text === 'string' ? text : text())}
       className="inline-flex size-6 shrink-0 items-center justify-center rounded text-soft hover:bg-hover hover:text-text"
     >
       <Icon size={13} aria-hidden />
@@ -190,7 +197,7 @@ export function CopyButton({
 }
 
 /** Over plain HTTP browsers have no clipboard API. */
-export async function copyText(text: string): Promise<boolean> {
+async function copyText(text: string): Promise<boolean> {
   if (navigator.clipboard !== undefined) {
     await navigator.clipboard.writeText(text);
     return true;
