@@ -101,6 +101,8 @@ describe('the console in Chromium', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor({ state: 'detached' });
     assert.match(page.url(), /type=order\.placed/);
+    // While the list loads, there is no row to go to.
+    await page.getByRole('option', { name: /order\.placed\.v1/ }).waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('j');
     const sheet = page.getByRole('dialog');
