@@ -5,6 +5,7 @@ import { openMemory } from '../engines/memory/index.ts';
 import { CommandRejected } from '../aggregates/command-rejected.ts';
 import { startPosition } from '../store/position.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
+import { soakMinutes } from '../testing/property-runs.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
 import {
   orderSaga,
@@ -251,7 +252,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   }
 }
 
-const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 20;
+const runs = soakMinutes > 0 ? 5_000 : 20;
 
 test(`in ${runs} simulated runs with faults, every saga ends, each command takes effect once, and exactly the completed steps are compensated in reverse`, async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), plan, simulate), {

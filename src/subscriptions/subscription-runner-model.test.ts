@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { soakMinutes } from '../testing/property-runs.ts';
 import { seededRandom } from '../testing/seeded-random.ts';
 import { createRig, labelOf, streamOf } from '../testing/support/subscriptions/rig.ts';
 import {
@@ -282,7 +283,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
   );
 }
 
-const runs = Number(globalThis.process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 5_000 : 50;
+const runs = soakMinutes > 0 ? 5_000 : 50;
 
 test(`in ${runs} simulated runs with faults, every effect happens once and in order, and no checkpoint passes an unprocessed event`, async () => {
   await fc.assert(fc.asyncProperty(fc.scheduler(), plan, simulate), {

@@ -1,5 +1,6 @@
 // Which cases of the suite a test run includes.
 
+import { soakMinutes } from '../testing/property-runs.ts';
 import type { TasksCase } from '../testing/conformance/tasks/fixture.ts';
 
 /**
@@ -7,6 +8,5 @@ import type { TasksCase } from '../testing/conformance/tasks/fixture.ts';
  * time, and so does every engine in the soak.
  */
 export function onServer(cases: readonly TasksCase[]): readonly TasksCase[] {
-  const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
-  return isSoak ? cases : cases.filter(({ name }) => !/\(seed [3-9]\)$/.test(name));
+  return soakMinutes > 0 ? cases : cases.filter(({ name }) => !/\(seed [3-9]\)$/.test(name));
 }

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../foundation/clock.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
+import { soakMinutes } from '../testing/property-runs.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { createTasks } from './create-tasks.ts';
 import { memoryTaskEngine } from './memory-task-engine.ts';
@@ -220,8 +221,7 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   return history.violations;
 }
 
-const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
-const seeds = isSoak ? 600 : 12;
+const seeds = soakMinutes > 0 ? 600 : 12;
 
 test(`${seeds} runs with processes killed at any call: no completed step runs again, a job ends once, no old fence is accepted`, async () => {
   for (let seed = 0; seed < seeds; seed += 1) {
@@ -239,7 +239,7 @@ for (const bug of ['no-fence', 'step-not-stored'] as const) {
 }
 
 test('after a sweeper takes jobs from live workers, the new run repeats no completed step', async () => {
-  for (let seed = 0; seed < (isSoak ? 100 : 4); seed += 1) {
+  for (let seed = 0; seed < (soakMinutes > 0 ? 100 : 4); seed += 1) {
     const violations = await simulate(seed, 'sweeper-takes-live');
     assert.deepEqual(
       violations.filter((each) => each !== 'the jobs did not end'),

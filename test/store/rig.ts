@@ -13,6 +13,7 @@ import { hasCode } from '../../src/foundation/error.ts';
 import type { EventStore } from '../../src/store/index.ts';
 import { parseHistory, type EventLocation, type HistoryEntry } from '../../src/testing/history.ts';
 import { ownedRole } from '../../src/testing/owned-role.ts';
+import { soakMinutes } from '../../src/testing/property-runs.ts';
 
 export type EngineName = 'sqlite' | 'postgres';
 
@@ -71,8 +72,7 @@ export function newEvents(prefix: string, count: number): DomainEventEnvelope[] 
   return Array.from({ length: count }, (_, index) => newEvent(`${prefix}-${index}`));
 }
 
-/** The minutes for each test with random faults (MILLRACE_SOAK); 0 means one round. */
-export const soakMinutes = Number(process.env['MILLRACE_SOAK'] ?? 0);
+export { soakMinutes };
 
 /** A new seed for each run; MILLRACE_SEED repeats a failed one. */
 export function newSeed(): number {

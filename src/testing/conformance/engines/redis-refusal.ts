@@ -1,5 +1,6 @@
 // Makes Redis servers refuse connections, which simulates an outage.
 
+import { soakMinutes } from '../../property-runs.ts';
 import type { RedisServer } from '../../servers/redis-server.ts';
 import { connectRedis } from '../../../engines/redis/connection/connection.ts';
 
@@ -34,12 +35,11 @@ export function createOutages(cluster: {
   kill(): Promise<void>;
   start(): Promise<void>;
 }): { kill(): Promise<void>; start(): Promise<void> } {
-  const isSoak = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0;
   let isFirst = true;
   let accept: (() => Promise<void>) | undefined;
   return {
     async kill() {
-      if (isFirst || isSoak) await cluster.kill();
+      if (isFirst || soakMinutes > 0) await cluster.kill();
       else accept = await refuseConnections(cluster.nodes);
       isFirst = false;
     },

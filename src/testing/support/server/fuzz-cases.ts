@@ -5,13 +5,14 @@ import { Agent } from 'node:http';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import type { EngineUrls } from '../../../platform/index.ts';
+import { soakMinutes } from '../../property-runs.ts';
 import { openApi, type Api } from './api-rig.ts';
 import { requestsFor, send, type FuzzAnswer, type FuzzRequest, type Pool } from './fuzz-rig.ts';
 
 /** A marker in all data of the other tenant, and in no name. */
 const secret = 'flow-that-only-acme-knows';
 
-export const fuzzRuns = Number(process.env['MILLRACE_SOAK'] ?? 0) > 0 ? 50_000 : 700;
+export const fuzzRuns = soakMinutes > 0 ? 5_000 * soakMinutes : 700;
 
 /** The causes of 500 responses, for the failure message. */
 let defect: unknown;
