@@ -177,9 +177,15 @@ test('an engine that lacks the role is rejected before it is connected, without 
     ['mongodb', 'bus'],
     ['kurrentdb', 'tasks'],
   ] as const) {
-    const options = scheme === 'mongodb' ? '?serverSelectionTimeoutMS=200' : '';
+    const path = {
+      postgres: 'shop',
+      mongodb: 'shop?serverSelectionTimeoutMS=200',
+      nats: '',
+      redis: '',
+      kurrentdb: '',
+    }[scheme];
     await assert.rejects(
-      () => openRole(`${scheme}://u:secret@127.0.0.1:${port}${options}`, role),
+      () => openRole(`${scheme}://u:secret@127.0.0.1:${port}/${path}`, role),
       (error) =>
         hasCode(error, 'CONFIG_INVALID') &&
         error.message.includes(`has no ${roleTable[role].title}`) &&
