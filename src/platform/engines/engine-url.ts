@@ -14,9 +14,6 @@ export interface EngineUrl {
   readonly schema?: string | undefined;
 }
 
-/** A file that is removed when it is closed. */
-export const temporaryTarget: EngineUrl = { engine: 'sqlite', connection: 'temporary:' };
-
 /** Needs no quotes in SQL; PostgreSQL silently truncates longer names. */
 const schemaShape = /^[a-z_][a-z0-9_]{0,62}$/;
 
