@@ -1,21 +1,13 @@
 // All roles in the memory of one process, for unit tests: a SQLite database without a file and without a writer thread.
 
 import type { BusOptions } from '../../bus/create-bus.ts';
-import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
+import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { EventStoreOptions } from '../../store/create-event-store.ts';
-import {
-  memorySubscriptionStorage,
-  type MemoryTransaction,
-} from '../../subscriptions/memory/storage.ts';
-import type { SubscriptionRoles } from '../../subscriptions/subscription-storage.ts';
 import { sqliteMemoryFile } from '../sqlite/connection/memory-file.ts';
 import { sqliteRoles, type SqliteRoles } from '../sqlite/open-sqlite.ts';
 
-type MemoryRoles = Omit<SqliteRoles, 'subscriptions'> &
-  Pick<SubscriptionRoles<MemoryTransaction>, 'subscriptions'>;
-
-export interface MemoryEngine extends MemoryRoles, AsyncDisposable {}
+export interface MemoryEngine extends SqliteRoles, AsyncDisposable {}
 
 /**
  * Opens all roles in memory. They are lost with the process.
@@ -30,8 +22,5 @@ export function openMemory(
   options: EventStoreOptions & OutboxLedgerOptions & BusOptions = {},
 ): MemoryEngine {
   const { factories, lifetime } = sqliteRoles(sqliteMemoryFile(options), 'memory:', options);
-  return lazyRoles<MemoryRoles>(
-    { ...factories, subscriptions: () => memorySubscriptionStorage(options) },
-    lifetime,
-  );
+  return lazyRoles<SqliteRoles>(factories, lifetime);
 }
