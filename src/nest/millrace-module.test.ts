@@ -289,11 +289,13 @@ test('handlers and mappers read the category of their bounded context, and anoth
   assert.deepEqual(app.get(OtherContext).seen, [other]);
   const messages = (await ledger?.list({})) ?? [];
   assert.deepEqual(
-    messages.map(({ sourceStreamId, integrationType }) => [sourceStreamId, integrationType]),
+    messages
+      .map(({ sourceStreamId, integrationType }) => `${sourceStreamId} ${integrationType}`)
+      .toSorted(),
     [
-      ['crm.payment.v1-core-p1', 'other'],
-      ['paymenthub.payment.v2-core-p1', 'partner'],
-      ['paymenthub.payment.v1-core-p1', 'partner'],
+      'crm.payment.v1-core-p1 other',
+      'paymenthub.payment.v1-core-p1 partner',
+      'paymenthub.payment.v2-core-p1 partner',
     ],
   );
   await app.close();
