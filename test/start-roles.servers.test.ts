@@ -24,7 +24,7 @@ test('on PostgreSQL alone the product starts, and roles without an engine are of
   const { url } = await sharedPostgres();
   const cwd = await mkdtemp(join(folder, 'off-'));
   const product = await startProduct(cwd, ['start', '--store', url]);
-  assert.match(product.said, /off +key store, bus, tasks, work queues: no configured engine/);
+  assert.match(product.said, /^off +key store, bus, tasks, work queues$/m);
   const headers = { authorization: `Bearer ${product.token ?? ''}` };
   const response = await fetch(`${product.base}/api/v1/admin/system`, { headers });
   const { roles } = (await response.json()) as {
@@ -49,8 +49,8 @@ test('on EventStoreDB and Redis alone the product starts in production, without 
   const store = server.url.replace('kurrentdb:', 'esdb:');
   const args = ['start', '--no-kurrent', '--store', store];
   const product = await startProduct(cwd, args, 'Ctrl-C', env);
-  assert.match(product.said, /engine +redis:\/\/\S+ +\(checkpoints, snapshots, /);
-  assert.match(product.said, /off +trace index, outbox: no configured engine/);
+  assert.match(product.said, /^Redis +redis:\/\/\S+ .*checkpoints, snapshots, /m);
+  assert.match(product.said, /^off +trace index, outbox$/m);
   const headers = { authorization: `Bearer ${product.token ?? ''}` };
   const response = await fetch(`${product.base}/api/v1/admin/system`, { headers });
   const { roles } = (await response.json()) as {
@@ -81,6 +81,15 @@ test('a role that a module uses lands in a local file with a warning, and is ref
   assert.match(product.said, /warning +PostgreSQL has no bus\. A local file.*MILLRACE_BUS/);
   const ready = await (await fetch(`${product.base}/health/ready`)).json();
   assert.match(JSON.stringify(ready), /"role bus":.*MILLRACE_BUS/);
+  const headers = { authorization: `Bearer ${product.token ?? ''}` };
+  const system = await fetch(`${product.base}/api/v1/admin/system`, { headers });
+  const { roles } = (await system.json()) as { readonly roles: unknown };
+  const doctor = await spawnMillrace(['doctor', '--json', '--store', url], { cwd });
+  assert.deepEqual((JSON.parse(doctor.stdout) as { readonly roles: unknown }).roles, roles);
+  const [table = ''] = /^engine +URL.*\n(?:.+\n)+/m.exec(product.said) ?? [];
+  assert.match(table, /^SQLite +sqlite:\.millrace\/local\.db .* bus$/m);
+  const { stdout: text } = await spawnMillrace(['doctor', '--store', url], { cwd });
+  assert.ok(text.includes(table), 'the doctor prints the table of the banner');
   assert.equal(await product.stop('SIGINT'), 0);
   const env = { NODE_ENV: 'production' };
   const refused = await spawnMillrace(['start', '--port', '0', '--no-kurrent', '--store', url], {

@@ -18,7 +18,6 @@ import {
   type AccountEvent,
   type AccountState,
 } from '../testing/support/aggregates/example-account.ts';
-import { memorySnapshots } from './snapshot-store.ts';
 import {
   appendDirectly,
   instantClock,
@@ -157,7 +156,7 @@ test('the handler matches an in-memory model: duplicates, conflicts, crashes, re
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       await using db = openMemory();
-      const snapshots = memorySnapshots();
+      const snapshots = openMemory().snapshots;
       const clock = instantClock();
       const model = new Model();
       let rivals: NewEvent[] = [];
@@ -210,7 +209,7 @@ test('each key takes effect once, however many handlers race for it', async () =
         // The scheduler decides which handler continues at each read and append.
         const turn = async (): Promise<void> => scheduler.schedule(Promise.resolve());
         const store = tapped(db.store, { beforeAppend: turn, onRead: turn, onFind: turn });
-        const snapshots = memorySnapshots();
+        const snapshots = openMemory().snapshots;
         const results = keys.map((key) => {
           const options = { snapshots, clock: instantClock(), conflictRetriesMax: 50 };
           return createCommandHandler({ store }, aggregate, options).handle({

@@ -91,34 +91,14 @@ function keyReused(first: KeyUse, key: string | undefined, how: string): Millrac
  * another aggregate, at the cost of one write per command with a key.
  *
  * @example
- * import { memoryKeyClaims, type KeyClaims } from 'millrace/aggregates';
+ * import type { KeyClaims } from 'millrace/aggregates';
+ * import { openMemory } from 'millrace/engines/memory';
  *
- * const claims: KeyClaims = memoryKeyClaims();
+ * const claims: KeyClaims = openMemory().keyClaims;
  * const use = { stream: 'banking.account.v1-core-a1', command: 'account.deposit' };
  * console.log(await claims.claim('core|banking|deposit|order-1', use)); // the same use: the key was free
  */
 export interface KeyClaims {
   /** Atomically claims the key for this use if it is free; returns the use that owns the key. */
   claim(key: string, use: KeyUse): Promise<KeyUse>;
-}
-
-/**
- * Claims in memory, for unit tests.
- *
- * @example
- * import { memoryKeyClaims } from 'millrace/aggregates';
- *
- * const claims = memoryKeyClaims();
- * await claims.claim('core|banking|open|a1', { stream: 'banking.account.v1-core-a1', command: 'account.open' });
- */
-export function memoryKeyClaims(): KeyClaims {
-  const uses = new Map<string, KeyUse>();
-  return {
-    async claim(key, use) {
-      const first = uses.get(key);
-      if (first !== undefined) return first;
-      uses.set(key, { stream: use.stream, command: use.command });
-      return use;
-    },
-  };
 }

@@ -15,8 +15,6 @@ import {
   withdraw,
   type AccountCommand,
 } from '../testing/support/aggregates/example-account.ts';
-import { memoryKeyClaims } from './idempotency.ts';
-import { memorySnapshots } from './snapshot-store.ts';
 import {
   appendDirectly,
   instantClock,
@@ -57,7 +55,7 @@ test('a duplicate gets the first result although the aggregate has changed', asy
 test('a duplicate covered by a snapshot is found by its event id', async () => {
   await using db = openMemory();
   await accountOf(100, db.store);
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   const snapped = accountWith({ every: 2 });
   const observer = listeningObserver();
   await using accounts = createCommandHandler({ store: db.store, snapshots }, snapped, {
@@ -127,7 +125,7 @@ test('a new key is looked up only if part of the history was not read', async ()
   await using db = openMemory();
   let finds = 0;
   const store = tapped(db.store, { onFind: () => void (finds += 1) });
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   // A new handler for each, so no state is cached.
   const handle = async (name: string, command: AccountCommand): Promise<void> => {
     await using accounts = createCommandHandler({ store, snapshots }, accountWith({ every: 3 }));
@@ -323,7 +321,7 @@ test('no hash of a payload with personal data is stored', async () => {
 
 test('a key reused for another aggregate is rejected when keys are claimed', async () => {
   await using db = openMemory();
-  const keyClaims = memoryKeyClaims();
+  const keyClaims = openMemory().keyClaims;
   await using accounts = createCommandHandler({ store: db.store, keyClaims }, account);
   const command = open({ owner: 'ada' });
   await accounts.handle({ ...at, command, idempotencyKey });

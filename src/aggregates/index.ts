@@ -17,8 +17,8 @@ export {
   type ForgottenEvent,
   type StreamNaming,
 } from './define-aggregate.ts';
-export { memoryKeyClaims, type KeyClaims, type KeyUse } from './idempotency.ts';
+export type { KeyClaims, KeyUse } from './idempotency.ts';
 export { CommandRejected } from './command-rejected.ts';
-export { memorySnapshots, type Snapshot, type SnapshotStore } from './snapshot-store.ts';
+export type { Snapshot, SnapshotStore } from './snapshot-store.ts';
 export { snapshotLimits, type SnapshotPolicy } from './snapshots.ts';
 export { upcast, type AggregateEvent, type Named, type Upcaster } from './upcast.ts';

@@ -18,9 +18,10 @@ export interface Snapshot {
  * Stores one snapshot per stream. Implementations are checked by `snapshotStoreConformance`.
  *
  * @example
- * import { memorySnapshots, type SnapshotStore } from 'millrace/aggregates';
+ * import type { SnapshotStore } from 'millrace/aggregates';
+ * import { openMemory } from 'millrace/engines/memory';
  *
- * const snapshots: SnapshotStore = memorySnapshots();
+ * const snapshots: SnapshotStore = openMemory().snapshots;
  * const latest = await snapshots.load('banking.account.v1-core-a1');
  * console.log(latest?.revision);
  */
@@ -31,35 +32,4 @@ export interface SnapshotStore {
    * save an older state. The code version is not compared, so a rolled-back release can save again.
    */
   save(stream: string, snapshot: Snapshot): Promise<void>;
-}
-
-/**
- * Snapshots in memory, for unit tests. Each snapshot is stored as a JSON string, as in a database.
- *
- * @example
- * import { memorySnapshots } from 'millrace/aggregates';
- *
- * const snapshots = memorySnapshots();
- * const takenAt = new Date().toISOString();
- * await snapshots.save('banking.account.v1-core-a1', {
- *   revision: 99,
- *   eventId: '0199b5a0-0000-7000-8000-000000000000',
- *   state: { balance: 12 },
- *   codeVersion: 1,
- *   takenAt,
- * });
- */
-export function memorySnapshots(): SnapshotStore {
-  const byStream = new Map<string, { readonly revision: number; readonly json: string }>();
-  return {
-    async load(stream) {
-      const found = byStream.get(stream);
-      return found === undefined ? undefined : (JSON.parse(found.json) as Snapshot);
-    },
-    async save(stream, snapshot) {
-      const { revision } = snapshot;
-      if (revision < (byStream.get(stream)?.revision ?? 0)) return;
-      byStream.set(stream, { revision, json: JSON.stringify(snapshot) });
-    },
-  };
 }

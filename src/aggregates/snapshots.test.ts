@@ -14,8 +14,7 @@ import {
   opened,
 } from '../testing/support/aggregates/example-account.ts';
 import { keyClaimsConformance } from '../testing/conformance/aggregates/key-claims.ts';
-import { memoryKeyClaims } from './idempotency.ts';
-import { memorySnapshots, type SnapshotStore } from './snapshot-store.ts';
+import { type SnapshotStore } from './snapshot-store.ts';
 import { isSnapshotDue } from './snapshots.ts';
 import { snapshotStoreConformance } from '../testing/conformance/aggregates/snapshot-store.ts';
 import {
@@ -28,10 +27,10 @@ import {
 const stream = 'banking.account.v1-core-a1';
 const at = { tenant: 'core', id: 'a1' } as const;
 
-for (const { name, run } of snapshotStoreConformance(async () => memorySnapshots())) {
+for (const { name, run } of snapshotStoreConformance(async () => openMemory().snapshots)) {
   test(`memory snapshots: ${name}`, run);
 }
-for (const { name, run } of keyClaimsConformance(async () => memoryKeyClaims())) {
+for (const { name, run } of keyClaimsConformance(async () => openMemory().keyClaims)) {
   test(`memory key claims: ${name}`, run);
 }
 
@@ -57,7 +56,7 @@ function counting(inner: EventStore): { readonly store: EventStore; readonly tak
 test('an aggregate of 10,000 events reads at most 100 of them', async () => {
   await using db = openMemory();
   const { store, taken } = counting(db.store);
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   const observer = listeningObserver();
   await using accounts = createCommandHandler({ store, snapshots }, account, { observer });
   await deposits(db.store, 9_800);
@@ -94,7 +93,7 @@ test('a snapshot is due by event count, or by age if there are new events', () =
 test('an aggregate with few events gets its snapshot by age', async () => {
   const clock = fakeClock();
   await using db = openMemory({ clock });
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   const hourly = accountWith({ afterMs: 3_600_000 });
   await using accounts = createCommandHandler({ store: db.store, snapshots }, hourly, { clock });
   await accounts.handle({ ...at, command: open({ owner: 'ada' }) });
@@ -119,7 +118,7 @@ test('an aggregate with few events gets its snapshot by age', async () => {
 test('a snapshot of another code version is ignored and replaced', async () => {
   await using db = openMemory();
   const { store, taken } = counting(db.store);
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   await deposits(db.store, 150);
   await using old = createCommandHandler({ store, snapshots }, account);
   await old.load(at);
@@ -219,7 +218,7 @@ test('a slow snapshot store never delays a command, and flush respects its deadl
 
 test('a snapshot does not revive a deleted aggregate', async () => {
   await using db = openMemory();
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   const observer = listeningObserver();
   const snapped = accountWith({ every: 2 });
   await using accounts = createCommandHandler({ store: db.store, snapshots }, snapped, {
@@ -239,7 +238,7 @@ test('a snapshot does not revive a deleted aggregate', async () => {
 test('a snapshot of another history at the same revision is ignored', async () => {
   await using db = openMemory();
   await deposits(db.store, 3);
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   await snapshots.save(stream, {
     revision: 1,
     eventId: 'of-a-store-that-was-restored-since',
@@ -254,7 +253,7 @@ test('a snapshot of another history at the same revision is ignored', async () =
 test('history below a snapshot may be truncated', async () => {
   await using db = openMemory();
   await deposits(db.store, 120);
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   await using accounts = createCommandHandler({ store: db.store, snapshots }, account);
   const { state } = await accounts.load(at);
   await accounts.flush();
@@ -266,7 +265,7 @@ test('history below a snapshot may be truncated', async () => {
 test('a snapshot with data of one person is encrypted, and ignored after forget', async () => {
   await using db = openMemory();
   const headers = { [subjectHeader]: 'person-1' };
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   const roles = { store: db.store, snapshots };
   await using accounts = createCommandHandler(roles, accountWith({ every: 1 }));
   await accounts.handle({ ...at, command: open({ owner: 'ada' }), headers });
@@ -289,7 +288,7 @@ test('a snapshot with data of one person is encrypted, and ignored after forget'
 test('data of several persons is not stored in a snapshot', async () => {
   await using db = openMemory();
   const headers = { [subjectHeader]: 'person-1' };
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   await using accounts = createCommandHandler(
     { store: db.store, snapshots },
     accountWith({ every: 1 }),
@@ -319,7 +318,7 @@ test('data of several persons is not stored in a snapshot', async () => {
 
 test('a state that JSON cannot represent is not saved', async () => {
   await using db = openMemory();
-  const snapshots = memorySnapshots();
+  const snapshots = openMemory().snapshots;
   for (const value of [new Date(0), new Map(), Number.NaN, 1n, 'x'.repeat(17 * 1_048_576)]) {
     const observer = listeningObserver();
     const odd = accountWith({ every: 1, encode: () => ({ value }) });

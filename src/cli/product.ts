@@ -7,7 +7,7 @@ import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
-import type { RoleReport } from '../platform/engines/role-report.ts';
+import type { Need } from '../platform/engines/resolve-roles.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
 import { acceptedHosts, isLoopback } from '../server/http/reach.ts';
 import type { NtfyHandler } from '../server/topics/index.ts';
@@ -25,6 +25,7 @@ import {
 } from './options.ts';
 import { packageVersion } from './package-version.ts';
 import { displayUrl, storeOption, storeUrl } from './stores.ts';
+import { rolesTable } from './terminal/roles-table.ts';
 
 export const productOptions = {
   ...storeOption,
@@ -228,8 +229,7 @@ async function startPlatform(
       ...config,
       drainMs: shutdown.workMs,
       tenants: [...(config.tenants ?? []), ...tenants],
-      // Topics without settings are off if no engine has a bus.
-      usesBus: serves.ntfy ? (config.notify === undefined ? 'optional' : 'required') : undefined,
+      usesBus: serves.ntfy ? busNeed(config) : undefined,
       ...defined({ roles }),
       ...(serves.kurrent ? kurrentStoreOptions : {}),
       observer: telemetry.observer,
@@ -238,6 +238,11 @@ async function startPlatform(
   telemetry.collect(platformCollectors(platform));
   await platform.start();
   return platform;
+}
+
+/** Topics without settings are off if no engine has a bus. */
+export function busNeed({ notify }: MillraceConfig): Need {
+  return notify === undefined ? 'optional' : 'required';
 }
 
 interface Product {
@@ -348,7 +353,9 @@ async function printBanner(
   const store = await displayUrl(context, roles[0]?.url ?? '');
   const lines: BannerLine[] = [
     ['event store', paint.cyan(store)],
-    ...(await engineLines(context, roles)),
+    ...roles
+      .flatMap(({ warning }) => warning ?? [])
+      .map((warning): BannerLine => ['warning', paint.yellow(warning)]),
   ];
   if (http !== undefined) {
     lines.push(['HTTP', `${paint.cyan(http)}  ${paint.dim(`(${http}/docs)`)}`]);
@@ -390,42 +397,22 @@ async function printBanner(
   stdout.write(
     isJson === true
       ? `${JSON.stringify({ store, http, ntfy: ownNtfy, kurrentdb: kurrent, adminTokenFile: token?.file })}\n`
-      : bannerText(lines, context),
+      : bannerText(lines, await rolesTable(context, roles), context),
   );
 }
 
-/** The engines next to the store, the roles that are off, and warnings. */
-async function engineLines(
-  context: CommandContext,
-  roles: readonly RoleReport[],
-): Promise<readonly BannerLine[]> {
-  const { paint } = context;
-  const store = roles[0]?.url;
-  const lines: BannerLine[] = [];
-  for (const [url, own] of Map.groupBy(roles, (each) => each.url)) {
-    const titles = own.map(({ title }) => title).join(', ');
-    if (url === undefined)
-      lines.push(['off', paint.dim(`${titles}: no configured engine has them`)]);
-    else if (url !== store) {
-      lines.push([
-        'engine',
-        `${paint.cyan(await displayUrl(context, url))}  ${paint.dim(`(${titles})`)}`,
-      ]);
-    }
-  }
-  for (const warning of new Set(roles.flatMap((each) => each.warning ?? []))) {
-    lines.push(['warning', paint.yellow(warning)]);
-  }
-  return lines;
-}
-
-function bannerText(lines: readonly BannerLine[], { paint }: CommandContext): string {
+function bannerText(
+  lines: readonly BannerLine[],
+  engines: string,
+  { paint }: CommandContext,
+): string {
   const width = Math.max(...lines.map(([name]) => name.length));
   return [
     `${paint.bold('Millrace')} is running: append an event once, and everything else follows.`,
     '',
     ...lines.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`),
     '',
+    engines,
     paint.dim('Press Ctrl-C to stop.'),
     '',
   ].join('\n');

@@ -1,6 +1,7 @@
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createOutboxDispatcher, memoryOutboxLedger } from '../outbox/index.ts';
+import { createOutboxDispatcher } from '../outbox/index.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createCallSlots } from './call-slots.ts';
 import { createDelivery } from './create-delivery.ts';
@@ -138,7 +139,7 @@ test('a destination that hangs does not delay other destinations', async () => {
       quick: async () => quick.resolve(),
     },
   });
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const rows = [...Array.from({ length: 99 }, () => 'slow'), 'quick'].map(
     (integrationType, at) => ({
       ...message(integrationType),

@@ -1,6 +1,11 @@
 // The handle of an engine: each role is created when it is first used, and all of them are closed together.
 
-type Factories<Roles extends object> = { readonly [Role in keyof Roles]: () => Roles[Role] };
+export type Factories<Roles extends object> = { readonly [Role in keyof Roles]: () => Roles[Role] };
+
+export interface Lifetime {
+  readonly close: () => Promise<void>;
+  readonly closedError: () => Error;
+}
 
 /**
  * Returns an object whose properties are created on first access. Disposing it closes the created roles, the last one
@@ -8,7 +13,7 @@ type Factories<Roles extends object> = { readonly [Role in keyof Roles]: () => R
  */
 export function lazyRoles<Roles extends object>(
   factories: Factories<Roles>,
-  options: { readonly close: () => Promise<void>; readonly closedError: () => Error },
+  options: Lifetime,
 ): Roles & AsyncDisposable {
   const created = new Map<PropertyKey, unknown>();
   let closing: Promise<void> | undefined;

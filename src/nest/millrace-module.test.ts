@@ -8,7 +8,6 @@ import { createEnvelope } from '../contracts/envelope.ts';
 import type { ErrorCode } from '../foundation/error-codes.ts';
 import { hasCode } from '../foundation/error.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
-import { memoryOutboxLedger } from '../outbox/memory-outbox-ledger.ts';
 import type { EventStore } from '../store/event-store.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import {
@@ -105,7 +104,7 @@ test('one forRoot runs handlers, mappers and destinations', async () => {
 });
 
 test('forRootAsync waits for other providers', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const ENGINE = 'ENGINE';
   class StoreModule {}
   Module({
@@ -251,7 +250,7 @@ test('a duplicate or request-scoped handler prevents the start and closes the en
     const db = openMemory();
     const { store } = db;
     await failsToStart(code, () =>
-      started({ store: db, outbox: { ledger: memoryOutboxLedger() }, ...options }, providers),
+      started({ store: db, outbox: { ledger: openMemory().outbox }, ...options }, providers),
     );
     await assert.rejects(store.head(), (error) => hasCode(error, 'STORE_CLOSED'), code);
   }
@@ -290,11 +289,13 @@ test('handlers and mappers read the category of their bounded context, and anoth
   assert.deepEqual(app.get(OtherContext).seen, [other]);
   const messages = (await ledger?.list({})) ?? [];
   assert.deepEqual(
-    messages.map(({ sourceStreamId, integrationType }) => [sourceStreamId, integrationType]),
+    messages
+      .map(({ sourceStreamId, integrationType }) => `${sourceStreamId} ${integrationType}`)
+      .toSorted(),
     [
-      ['crm.payment.v1-core-p1', 'other'],
-      ['paymenthub.payment.v2-core-p1', 'partner'],
-      ['paymenthub.payment.v1-core-p1', 'partner'],
+      'crm.payment.v1-core-p1 other',
+      'paymenthub.payment.v1-core-p1 partner',
+      'paymenthub.payment.v2-core-p1 partner',
     ],
   );
   await app.close();
@@ -322,7 +323,7 @@ const twin = { name: 'sub:shop:twin:v1', handler: () => undefined };
 test('the variables of the outbox document configure the module, and options win', async () => {
   const claims: number[] = [];
   const polls: number[] = [];
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const watched: OutboxLedger = {
     ...ledger,
     claimDueBatch(workerId, limit, options) {
@@ -404,7 +405,7 @@ test('the store, the ledger and the queue can come from the environment alone', 
 test('the checkpoints of a store that has none are in the database of a ledger that has them', async () => {
   await using db = openMemory();
   const checkpoints = openMemory();
-  const ledger = Object.assign(memoryOutboxLedger(), {
+  const ledger = Object.assign(openMemory().outbox, {
     subscriptions: async () => checkpoints.subscriptions,
   });
   const app = await started({ store: { store: db.store }, outbox: { ledger } });
@@ -439,7 +440,7 @@ test('rejects invalid options with their error codes', async () => {
 test('health is down when the store is closed, and the check does not hang', async () => {
   const db = openMemory();
   const ledger: OutboxLedger = {
-    ...memoryOutboxLedger(),
+    ...openMemory().outbox,
     counts: () => new Promise(() => undefined),
   };
   const app = await started({ store: db, outbox: { ledger }, health: { timeoutMs: 20 } });

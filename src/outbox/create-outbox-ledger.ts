@@ -42,7 +42,7 @@ export interface EngineClaim {
 }
 
 /** `RenewRequest` with all defaults. */
-export interface EngineRenewal {
+interface EngineRenewal {
   readonly workerId: string;
   readonly leaseMs: number;
   readonly perTenant: boolean;

@@ -6,9 +6,10 @@ import type { ClaimedMessage, EnqueueOutboxProps } from './outbox-message.ts';
  * The message to enqueue in `onDead`; none for a dead letter that is dead itself.
  *
  * @example
- * import { createOutboxDispatcher, deadLetterMessage, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { createOutboxDispatcher, deadLetterMessage } from 'millrace/outbox';
  *
- * const ledger = memoryOutboxLedger();
+ * const ledger = openMemory().outbox;
  * const dispatcher = createOutboxDispatcher({
  *   ledger,
  *   deliver: async () => ({ kind: 'dead', error: 'HTTP 400' }),

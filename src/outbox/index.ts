@@ -5,7 +5,6 @@ export {
   type DeliveryResult,
   type RetrySchedule,
 } from './decide-delivery.ts';
-export { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 export type {
   ClaimOptions,
   Enqueued,

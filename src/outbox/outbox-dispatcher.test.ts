@@ -1,3 +1,4 @@
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, rejectsWith } from '../testing/assertions.ts';
@@ -7,7 +8,6 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
 import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
-import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import {
   createOutboxDispatcher,
   type OutboxDispatcher,
@@ -38,7 +38,7 @@ async function settled(ledger: OutboxLedger, dispatcher: OutboxDispatcher): Prom
 }
 
 test('the dispatcher sends every message once, and stores it as sent', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const ids = await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   const sent: string[] = [];
   await using dispatcher = await start(ledger, async ({ id }) => void sent.push(id));
@@ -49,7 +49,7 @@ test('the dispatcher sends every message once, and stores it as sent', async () 
 });
 
 test('an enqueue wakes the dispatcher', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   let sent = 0;
   await using dispatcher = await start(ledger, async () => void (sent += 1));
   for (const count of [1, 2, 3]) {
@@ -60,7 +60,7 @@ test('an enqueue wakes the dispatcher', async () => {
 });
 
 test('tick sends up to its limit of due messages, without a start, and returns their number', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const ids = await enqueued(ledger, ...Array.from({ length: 7 }, () => ({})));
   const sent: string[] = [];
   let atOnce = 0;
@@ -87,7 +87,7 @@ test('tick sends up to its limit of due messages, without a start, and returns t
 });
 
 test('a tick stores failures, reports a dead message before it resolves, and rejects if the ledger fails', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, { maxAttempts: 1 }, {});
   const reported: string[] = [];
   const dispatcher = createOutboxDispatcher({
@@ -99,7 +99,7 @@ test('a tick stores failures, reports a dead message before it resolves, and rej
   const { DEAD, FAILED } = await ledger.counts();
   assert.deepEqual({ DEAD, FAILED, reported }, { DEAD: 1, FAILED: 1, reported: ['HTTP 503'] });
   const failing = {
-    ...memoryOutboxLedger(),
+    ...openMemory().outbox,
     claimDueBatch: () => Promise.reject(new Error('away')),
   };
   const other = createOutboxDispatcher({ ledger: failing, deliver: async () => undefined });
@@ -107,7 +107,7 @@ test('a tick stores failures, reports a dead message before it resolves, and rej
 });
 
 test('all attempts of a message have the same idempotency key, and are counted', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const seen: unknown[] = [];
   await enqueued(ledger, { sourceEventId: 'e1', tenantId: 't', correlationId: 'c' });
   await using dispatcher = await start(ledger, async (_message, context) => {
@@ -126,7 +126,7 @@ test('all attempts of a message have the same idempotency key, and are counted',
 });
 
 test('the header idempotencyKey of the mapper overrides the event id', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, { headers: { idempotencyKey: 'invoice-7' } });
   const keys: string[] = [];
   await using dispatcher = await start(ledger, async (_message, { idempotencyKey }) => {
@@ -137,7 +137,7 @@ test('the header idempotencyKey of the mapper overrides the event id', async () 
 });
 
 test('a message that fails too often is dead, with its error, and is reported', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const reported: unknown[] = [];
   const [id] = await enqueued(ledger, { maxAttempts: 3 });
   const deliver = async (): Promise<never> => {
@@ -156,7 +156,7 @@ test('a message that fails too often is dead, with its error, and is reported', 
 
 test('a Terminal error makes the message dead, and RetryAfter sets the time of the retry', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, { sourceEventId: 'gone' }, { sourceEventId: 'busy' });
   await using dispatcher = await start(
     ledger,
@@ -176,7 +176,7 @@ test('a Terminal error makes the message dead, and RetryAfter sets the time of t
 });
 
 test('concurrent attempts never exceed the limit', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 60 }, () => ({})));
   let now = 0;
   let most = 0;
@@ -197,7 +197,7 @@ test('concurrent attempts never exceed the limit', async () => {
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('claims the next batch while one is being sent, and settles in batches', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 100 }, () => ({})));
   const claims: number[] = [];
   const settles: number[] = [];
@@ -227,7 +227,7 @@ test('claims the next batch while one is being sent, and settles in batches', as
 });
 
 test('in a backlog, claims continue while outcomes are stored, up to a limit', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 400 }, () => ({})));
   const disk = Promise.withResolvers<void>();
   let sent = 0;
@@ -259,7 +259,7 @@ test('in a backlog, claims continue while outcomes are stored, up to a limit', a
 });
 
 test('the messages of a claim that returns after the stop are released', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 10 }, () => ({})));
   const claimed = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
@@ -290,7 +290,7 @@ test('the messages of a claim that returns after the stop are released', async (
 });
 
 test('failed calls of the ledger are repeated, and reported once at the start and once at the end of an outage', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   const sent: string[] = [];
   let failures = 0;
@@ -330,7 +330,7 @@ test('failed calls of the ledger are repeated, and reported once at the start an
 
 test('claims only what is sent within moments, so that newer messages are not delayed', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
   const deliver = () => clock.sleep(100);
   const more = { clock, concurrency: 10, batchSize: 500 };
@@ -350,7 +350,7 @@ test('claims only what is sent within moments, so that newer messages are not de
 });
 
 test('messages of one key go out in order while others overtake them', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await ledger.enqueueMany(
     Array.from({ length: 100 }, (_, at) =>
       newMessage({ orderingKey: `k${at % 5}`, payload: { at } }),
@@ -373,7 +373,7 @@ test('messages of one key go out in order while others overtake them', async () 
 });
 
 test('stopping a dispatcher lets running attempts finish and releases the other messages', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 20 }, () => ({})));
   const gate = Promise.withResolvers<void>();
   const dispatcher = await start(ledger, () => gate.promise, { concurrency: 3 });
@@ -392,7 +392,7 @@ test('stopping a dispatcher lets running attempts finish and releases the other 
 });
 
 test('an attempt that outlasts the drain time is cancelled and not counted', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {});
   const dispatcher = await start(ledger, () => never, { drainMs: 1 });
   await eventually('it is out', async () => dispatcher.inFlight === 1);
@@ -412,7 +412,7 @@ test('the shorter of the time limits of dispatcher and deliver function applies'
     [20_000, 5],
     [5, 20_000],
   ] as const) {
-    const ledger = memoryOutboxLedger();
+    const ledger = openMemory().outbox;
     await enqueued(ledger, { maxAttempts: 1 });
     const deliver: Deliver = (_message, { limit }) => {
       limit?.(deliverMs);
@@ -426,7 +426,7 @@ test('the shorter of the time limits of dispatcher and deliver function applies'
 });
 
 test('an attempt that exceeds its time limit has failed, whether it obeys its signal or not', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, { maxAttempts: 1 });
   await using dispatcher = await start(ledger, () => never, { timeoutMs: 5 });
   await settled(ledger, dispatcher);
@@ -436,7 +436,7 @@ test('an attempt that exceeds its time limit has failed, whether it obeys its si
 
 test('a message whose lease expired before it was started is not sent', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   let claims = 0;
   let sent = 0;
@@ -461,7 +461,7 @@ test('a message whose lease expired before it was started is not sent', async ()
 
 test('an attempt may last longer than its lease, which is renewed; a fast one costs no renewal', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   const [slow = ''] = await enqueued(ledger, { orderingKey: 'slow' }, {});
   const extended: string[] = [];
   const watched: OutboxLedger = {
@@ -490,7 +490,7 @@ test('an attempt may last longer than its lease, which is renewed; a fast one co
 
 test('a killed process frees its messages within 15 seconds', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   const leases: (number | undefined)[] = [];
   const frozen: OutboxLedger = {
@@ -516,13 +516,19 @@ test('a killed process frees its messages within 15 seconds', async () => {
 
 test('an attempt whose claim was taken over is cancelled, and its outcome is not stored', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   const [id = ''] = await enqueued(ledger, {});
+  const tokens: string[] = [];
   const signals: AbortSignal[] = [];
   const outcomes: unknown[] = [];
   const counted: string[] = [];
   const watched: OutboxLedger = {
     ...ledger,
+    async claimDueBatch(...args) {
+      const claimed = await ledger.claimDueBatch(...args);
+      tokens.push(...claimed.map(({ token }) => token));
+      return claimed;
+    },
     settle(given) {
       outcomes.push(...given);
       return ledger.settle(given);
@@ -537,7 +543,7 @@ test('an attempt whose claim was taken over is cancelled, and its outcome is not
   await eventually('it is out', async () => dispatcher.inFlight === 1);
   const [message] = await ledger.list({});
   // The next owner claims it while this process cannot renew: here, the token changes.
-  const [other] = await ledger.renew([{ id, token: '1' }], { workerId: 'other' });
+  const [other] = await ledger.renew([{ id, token: tokens[0] ?? '' }], { workerId: 'other' });
   assert.equal(typeof other, 'object');
   assert.equal(message?.lockedBy?.startsWith('outbox-'), true);
   await clock.advance(7_500);
@@ -551,7 +557,7 @@ test('an attempt whose claim was taken over is cancelled, and its outcome is not
 
 test('during an outage an attempt is cancelled before its lease ends', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   const away: OutboxLedger = {
     ...ledger,
@@ -573,7 +579,7 @@ test('during an outage an attempt is cancelled before its lease ends', async () 
 });
 
 test('outcomes are kept until they can be stored', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {}, {}, {});
   let calls = 0;
   let sent = 0;
@@ -593,7 +599,7 @@ test('outcomes are kept until they can be stored', async () => {
 
 test('a message that killed every process that started it is dead without being sent', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, { maxAttempts: 2 });
   for (const worker of ['dies', 'dies-too']) {
     await ledger.claimDueBatch(worker, 1, { leaseMs: 1 });
@@ -608,7 +614,7 @@ test('a message that killed every process that started it is dead without being 
 });
 
 test('counts and times have the names of the document, and logs contain no payload', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const names = new Set<string>();
   const logs: object[] = [];
   const log = (fields: object): void => void logs.push(fields);
@@ -644,7 +650,7 @@ test('counts and times have the names of the document, and logs contain no paylo
 });
 
 test('is idle when no message is due and all dead letters are reported', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const doomed = Array.from({ length: 200 }, (_, at) => ({ sourceEventId: `dead-${at}` }));
   await enqueued(ledger, ...doomed, {
     sourceEventId: 'later',
@@ -666,7 +672,7 @@ test('is idle when no message is due and all dead letters are reported', async (
 });
 
 test('a poll during which a dead message is reported is not the last one', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, { sourceEventId: 'dead' });
   const looked = Promise.withResolvers<void>();
   const reported = Promise.withResolvers<void>();
@@ -698,7 +704,7 @@ test('a poll during which a dead message is reported is not the last one', async
 });
 
 test('stopping a dispatcher waits for running onDead calls', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {});
   const release = Promise.withResolvers<void>();
   const reported = Promise.withResolvers<void>();
@@ -719,7 +725,7 @@ test('stopping a dispatcher waits for running onDead calls', async () => {
 });
 
 test('invalid settings are rejected', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const deliver = async (): Promise<void> => undefined;
   for (const more of [{ concurrency: 0 }, { leaseMs: 0 }, { timeoutMs: 0 }, { batchSize: 1.5 }]) {
     await rejectsWith(
@@ -730,7 +736,7 @@ test('invalid settings are rejected', async () => {
 });
 
 test('starts and stops in any order leave no claim and no timer', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 500 }, () => ({})));
   await stressLifecycle({
     rounds: 50,

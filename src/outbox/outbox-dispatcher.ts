@@ -49,10 +49,11 @@ const source = 'outbox-dispatcher';
  * claimed messages are released immediately.
  *
  * @example
- * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { createOutboxDispatcher } from 'millrace/outbox';
  *
  * await using dispatcher = createOutboxDispatcher({
- *   ledger: memoryOutboxLedger(),
+ *   ledger: openMemory().outbox,
  *   deliver: async ({ payload }, { idempotencyKey, signal }) => {
  *     const response = await fetch('https://partner.example/hook', {
  *       method: 'POST',

@@ -104,9 +104,10 @@ export interface PausedDestination {
  * The ledger of all outgoing messages.
  *
  * @example
- * import { memoryOutboxLedger, type OutboxLedger } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import type { OutboxLedger } from 'millrace/outbox';
  *
- * const ledger: OutboxLedger = memoryOutboxLedger();
+ * const ledger: OutboxLedger = openMemory().outbox;
  * await ledger.enqueue({
  *   sourceStreamId: 'paymenthub.payment.v1-core-p1',
  *   sourceEventId: 'e1',

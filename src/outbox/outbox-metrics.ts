@@ -22,10 +22,11 @@ const share = 20;
  * Sets the gauges `outbox_pending_total` and, by status, `outbox_messages`.
  *
  * @example
- * import { createOutboxMetrics, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { createOutboxMetrics } from 'millrace/outbox';
  *
  * await using metrics = createOutboxMetrics({
- *   ledger: memoryOutboxLedger(),
+ *   ledger: openMemory().outbox,
  *   observer: { gauge: (name, value, { status }) => console.log(name, status, value) },
  * });
  * await metrics.start();

@@ -5,7 +5,6 @@ import { openMemory } from '../engines/memory/index.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
-import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import { createOutboxDispatcher } from './outbox-dispatcher.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { startOutboxProjector, type IntegrationEventMapper } from './outbox-projector.ts';
@@ -23,7 +22,7 @@ const toWebhook: IntegrationEventMapper = {
 
 test('each event becomes a row that carries its origin, its tenant and its idempotency key', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const event = newEvent({ user: { id: 'u1', email: 'a@b.example' } });
   await db.store.append(stream, [event]);
   await using runner = await startOutboxProjector(
@@ -43,7 +42,7 @@ test('each event becomes a row that carries its origin, its tenant and its idemp
 
 test('an event without a tenant becomes a row without one, and the mapper may set tenant, user, correlation and due time', async () => {
   await using db = openMemory({ names: 'open' });
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const events = [newEvent({ tenant: '' }), newEvent({ tenant: '' })];
   await db.store.append('orders', events);
   const dueAt = new Date('2030-01-01T00:00:00.000Z');
@@ -86,7 +85,7 @@ test('an event without a tenant becomes a row without one, and the mapper may se
 
 test('one event goes to several destinations, or to none', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const events = [newEvent(), newEvent(), newEvent()];
   await db.store.append(stream, events);
   const mapper: IntegrationEventMapper = {
@@ -111,7 +110,7 @@ test('one event goes to several destinations, or to none', async () => {
 
 test('events that are processed again after a crash are reported as duplicates', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await db.store.append(stream, [newEvent(), newEvent()]);
   const phases: string[] = [];
   const note = (fields: object): void => {
@@ -131,7 +130,7 @@ test('events that are processed again after a crash are reported as duplicates',
 
 test('during an outage of the ledger the checkpoint does not move, and no message is lost or a duplicate', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   let isAway = true;
   let calls = 0;
   const flaky: OutboxLedger<never> = {
@@ -155,7 +154,7 @@ test('during an outage of the ledger the checkpoint does not move, and no messag
 
 test('a message that the ledger rejects makes its event a dead letter, and other events continue', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const [good, bad, ugly] = [newEvent(), newEvent(), newEvent()];
   for (const [at, event] of [good, bad, ugly].entries()) {
     await db.store.append(`banking.account.v1-core-b${at}`, [event]);
@@ -185,7 +184,7 @@ test('a message that the ledger rejects makes its event a dead letter, and other
 
 test('forgetting a person erases messages of events that their stream hides', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const headers = { dataSubject: 'zelda' };
   const payload = { name: 'Zelda' };
   const mapper: IntegrationEventMapper = {
@@ -219,7 +218,7 @@ test('forgetting a person erases messages of events that their stream hides', as
 
 test('forgetting a person erases the messages that were made from their events', async () => {
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const headers = { dataSubject: 'zelda' };
   const personal = newEvent({ payload: { name: 'Zelda' }, headers });
   const other = newEvent({ payload: { name: 'Link' } });

@@ -9,7 +9,6 @@ import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
-import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import { createOutboxDispatcher } from './outbox-dispatcher.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import { createOutboxMetrics } from './outbox-metrics.ts';
@@ -45,7 +44,7 @@ function newEvent(outcome: string) {
 test('operations, phases, fields and metrics are those of the document', async () => {
   const { observer, metrics, logs } = recorder();
   await using db = openMemory();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   let isAway = true;
   const flaky: OutboxLedger<never> = {
     ...ledger,
@@ -159,7 +158,7 @@ test('counting starts and stops in any order', async () => {
   await stressLifecycle({
     rounds: 50,
     create: () =>
-      createOutboxMetrics({ ledger: memoryOutboxLedger(), observer: { gauge: () => undefined } }),
+      createOutboxMetrics({ ledger: openMemory().outbox, observer: { gauge: () => undefined } }),
     assertReleased: async () => undefined,
   });
 });

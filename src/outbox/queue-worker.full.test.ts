@@ -10,7 +10,6 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import type { Deliver } from './attempt-delivery.ts';
 import { enqueued, newMessage } from '../testing/conformance/outbox/fixture.ts';
-import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
 import type { WorkQueue } from '../work/work-queue.ts';
 import type { OutboxLedger } from './outbox-ledger.ts';
 import type { OutboxClaim } from './outbox-message.ts';
@@ -67,7 +66,7 @@ async function start(
 }
 
 test('sends everything once, with the message as the ledger has it', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const ids = await enqueued(
     ledger,
     ...Array.from({ length: 300 }, (_, at) => ({
@@ -91,7 +90,7 @@ test('sends everything once, with the message as the ledger has it', async () =>
 });
 
 test('tick adds jobs of up to its limit of messages, and leaves the messages of full queues in the ledger', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const queue = memoryQueue();
   await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})), { integrationType: 'kafka:x' });
   const dispatcher = createQueueDispatcher({ ledger, queue, waitingMax: 3 });
@@ -102,16 +101,16 @@ test('tick adds jobs of up to its limit of messages, and leaves the messages of 
   assert.deepEqual({ CLAIMED, PENDING }, { CLAIMED: 4, PENDING: 2 });
   assert.equal(dispatcher.state, 'stopped');
   const failing = { ...queue, add: () => Promise.reject(new Error('away')) };
-  const other = createQueueDispatcher({ ledger: memoryOutboxLedger(), queue: failing });
+  const other = createQueueDispatcher({ ledger: openMemory().outbox, queue: failing });
   assert.equal(await other.tick(), 0);
-  const later = memoryOutboxLedger();
+  const later = openMemory().outbox;
   await enqueued(later, {});
   await assert.rejects(createQueueDispatcher({ ledger: later, queue: failing }).tick(), /away/);
   assert.equal((await later.counts()).PENDING, 1);
 });
 
 test('each tenant of a type has a separate queue, and so do messages without a tenant', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const queue = memoryQueue();
   const tenants = ['a', 'b', 'c@d', undefined];
   await enqueued(ledger, ...tenants.flatMap((tenantId) => [{ tenantId }, { tenantId }]));
@@ -148,7 +147,7 @@ test('each tenant of a type has a separate queue, and so do messages without a t
 });
 
 test('a failed message is retried through the ledger, and is dead after its last attempt', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const dead: string[] = [];
   await enqueued(ledger, { sourceEventId: 'later' }, { sourceEventId: 'never', maxAttempts: 3 });
   const attempts: string[] = [];
@@ -168,7 +167,7 @@ test('a failed message is retried through the ledger, and is dead after its last
 });
 
 test('messages of one key go out in order, each as soon as the one before is settled', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await ledger.enqueueMany(
     Array.from({ length: 60 }, (_, at) =>
       newMessage({ orderingKey: `k${at % 3}`, payload: { at } }),
@@ -194,7 +193,7 @@ test('messages of one key go out in order, each as soon as the one before is set
 });
 
 test('a job that runs twice with the same token is sent once', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {});
   const inner = memoryQueue();
   const begun = Promise.withResolvers<void>();
@@ -224,7 +223,7 @@ test('a job that runs twice with the same token is sent once', async () => {
 });
 
 test('a full queue accepts no more jobs, and other queues continue', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(
     ledger,
     ...Array.from({ length: 500 }, () => ({ integrationType: 'webhook:slow' })),
@@ -249,7 +248,7 @@ test('a full queue accepts no more jobs, and other queues continue', async () =>
 });
 
 test('a backlog of one tenant delays another by at most waitingMax jobs', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   for (let at = 0; at < 3; at += 1) {
     await enqueued(ledger, ...Array.from({ length: 1_000 }, () => ({ tenantId: 'noisy' })));
   }
@@ -275,7 +274,7 @@ test('a backlog of one tenant delays another by at most waitingMax jobs', async 
 
 test('leases of waiting jobs are extended, so that a slow queue is processed', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   const ids = await enqueued(ledger, ...Array.from({ length: 6 }, () => ({})));
   const sent: string[] = [];
   const leaseMs = 3_000;
@@ -305,7 +304,7 @@ test('leases of waiting jobs are extended, so that a slow queue is processed', a
 
 test('the lease of an attempt that runs longer than it is extended, and the message is sent once', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   const leaseMs = 3_000;
   let calls = 0;
@@ -330,7 +329,7 @@ test('the lease of an attempt that runs longer than it is extended, and the mess
 
 test('an attempt whose claim was lost is aborted, and its outcome is not stored', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   const aborted = Promise.withResolvers<unknown>();
   const settled: string[] = [];
@@ -375,7 +374,7 @@ test('a job of another program is logged and completed', async () => {
   const logs: object[] = [];
   const log = (fields: object): void => void logs.push(fields);
   const observer = { log: { debug: log, info: log, warn: log, error: log } };
-  await using rig = await start(memoryOutboxLedger(), async () => assert.fail('sent'), {
+  await using rig = await start(openMemory().outbox, async () => assert.fail('sent'), {
     queue,
     worker: { observer },
   });
@@ -386,7 +385,7 @@ test('a job of another program is logged and completed', async () => {
 
 test('if the queues lose all jobs, the messages are sent after their leases expire', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {}, {});
   const lossy = memoryQueue(clock);
   const dispatcher = createQueueDispatcher({ ledger, queue: lossy, clock, leaseMs: 1_000 });
@@ -409,7 +408,7 @@ test('if the queues lose all jobs, the messages are sent after their leases expi
 });
 
 test('an outage of the queues counts no attempts and keeps no claims', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {}, {}, {});
   const inner = memoryQueue();
   let calls = 0;
@@ -431,7 +430,7 @@ test('an outage of the queues counts no attempts and keeps no claims', async () 
 });
 
 test('workers keep their outcomes while the ledger is unavailable', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, ...Array.from({ length: 10 }, () => ({})));
   let calls = 0;
   let sent = 0;
@@ -457,7 +456,7 @@ test('workers keep their outcomes while the ledger is unavailable', async () => 
 });
 
 test('a paused destination gets no message, although jobs wait for it', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const queue = memoryQueue();
   await enqueued(ledger, {}, {});
   const dispatcher = createQueueDispatcher({ ledger, queue });
@@ -475,7 +474,7 @@ test('a paused destination gets no message, although jobs wait for it', async ()
 });
 
 test('stopping a worker waits for running attempts, and cancels them after the drain time', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   await enqueued(ledger, {}, {});
   const queue = memoryQueue();
   const dispatcher = createQueueDispatcher({ ledger, queue });
@@ -503,7 +502,7 @@ test('stopping a worker waits for running attempts, and cancels them after the d
 });
 
 test('operations, phases and counts have the names of the document', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const names = new Set<string>();
   const logs = new Set<string>();
   const log = (fields: object): void => {
@@ -537,7 +536,7 @@ test('operations, phases and counts have the names of the document', async () =>
 
 test('the lease of an attempt that lasts longer is renewed, and a lost claim cancels it', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await enqueued(ledger, {});
   const attempts: { readonly claim: OutboxClaim; readonly signal: AbortSignal }[] = [];
   const deliver: Deliver = async (claim, { signal }) => {
@@ -565,7 +564,7 @@ test('the lease of an attempt that lasts longer is renewed, and a lost claim can
 });
 
 test('invalid settings are rejected', async () => {
-  const [ledger, queue] = [memoryOutboxLedger(), memoryQueue()];
+  const [ledger, queue] = [openMemory().outbox, memoryQueue()];
   const deliver = async (): Promise<void> => undefined;
   const bad = [
     () => createQueueDispatcher({ ledger, queue, waitingMax: 0 }),
@@ -579,7 +578,7 @@ test('invalid settings are rejected', async () => {
 });
 
 test('starts and stops in any order leave no claim and no timer', async () => {
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const queue = memoryQueue();
   await enqueued(ledger, ...Array.from({ length: 300 }, () => ({})));
   await stressLifecycle({

@@ -40,7 +40,6 @@ import { bindCommands, type HandleCommand, type LoadAggregate } from './platform
 import type { EngineOptions } from './engines/open-engines.ts';
 import { openPlatformEngines, type PlatformEngines } from './engines/platform-engines.ts';
 import type { EngineUrls, Need } from './engines/resolve-roles.ts';
-import type { RoleName } from './engines/engine-table.ts';
 import {
   bindModules,
   createModuleContext,
@@ -54,6 +53,7 @@ import {
   type WaitForProjection,
 } from './platform-projections.ts';
 import { createModuleQueues, type QueueDepth } from './modules/module-queues.ts';
+import { needsOf } from './modules/role-needs.ts';
 import { checkRoles, platformRoles, type PlatformRole } from './config/platform-role.ts';
 import { tasksOver } from './platform-tasks.ts';
 import { tracedWorkOf } from './traced-work.ts';
@@ -374,29 +374,6 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     documents,
     waitFor: projections.waitFor,
   });
-}
-
-/** Which roles this process needs; one that it only may use is off without an engine. */
-function needsOf(
-  { usesBus = 'optional', taskTypes = [], taskTypesFile, traces = true }: PlatformConfig,
-  modules: ModuleBook,
-): Readonly<Partial<Record<RoleName, Need>>> {
-  const hasOutbox = modules.outbox.length > 0 || Object.keys(modules.destinations).length > 0;
-  const hasTasks = modules.tasks.length > 0 || taskTypes.length > 0 || taskTypesFile !== undefined;
-  const uses = (role: 'keys' | 'queue'): Need => (modules.uses.has(role) ? 'required' : 'optional');
-  return {
-    store: 'required',
-    subscriptions: 'required',
-    snapshots: 'required',
-    readModels: 'required',
-    sagas: 'required',
-    outbox: hasOutbox ? 'required' : 'optional',
-    traces: traces ? 'optional' : 'unused',
-    tasks: hasTasks ? 'required' : 'optional',
-    bus: modules.uses.has('bus') ? 'required' : usesBus,
-    keys: uses('keys'),
-    queue: uses('queue'),
-  };
 }
 
 async function started<Part extends Lifecycle>(part: Part): Promise<Part> {

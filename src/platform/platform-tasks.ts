@@ -47,7 +47,7 @@ export interface PlatformTasksOptions {
 }
 
 export function tasksOver(
-  engines: Pick<PlatformEngines, 'has' | 'roles' | 'store' | 'taskBus' | 'tasks'>,
+  engines: Pick<PlatformEngines, 'has' | 'store' | 'taskBus' | 'tasks'>,
   options: PlatformTasksOptions,
 ): PlatformTasks {
   const { personalData } = engines.store;
@@ -55,9 +55,6 @@ export function tasksOver(
   const ownDefinitions = own.map(({ definition }) => definition);
   const opened = new AsyncDisposableStack();
   const bus = engines.taskBus;
-  const isMemory = engines.roles.some(
-    ({ role, target }) => role === 'tasks' && target?.engine === 'memory',
-  );
   /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
@@ -81,11 +78,7 @@ export function tasksOver(
     startWorkers(await tasks(), handled, {
       drainMs,
       leaseMs,
-      ...(isMemory
-        ? {}
-        : {
-            control: async (pattern, signal) => (await bus()).subscribe(pattern, { signal }),
-          }),
+      control: async (pattern, signal) => (await bus()).subscribe(pattern, { signal }),
     });
   const sweep = async (): Promise<AsyncDisposable> =>
     startTaskSweeper(await tasks(), { everyMs: options.sweepEveryMs });
@@ -105,7 +98,7 @@ export function tasksOver(
     opened.use(await sweep());
   });
   const isOwnLeft = async (): Promise<boolean> => {
-    if (isWanted || isMemory || !engines.has('tasks')) return false;
+    if (isWanted || !engines.has('tasks')) return false;
     const names = new Set(own.map(({ type }) => type.name));
     return (await (await engines.tasks()).counts()).some(({ type, states }) => {
       const { scheduled, queued, waiting, running } = states;
@@ -128,7 +121,7 @@ export function tasksOver(
     bus,
     counts: () => (isOpen ? tasks().then((engine) => engine.counts()) : undefined),
     startWorkers: () => (isWanted ? [work([...definitions, ...ownDefinitions])] : []),
-    startSweepers: () => (isWanted ? [sweep(), ...(isMemory ? [] : [orchestrate()])] : []),
+    startSweepers: () => (isWanted ? [sweep(), orchestrate()] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

@@ -78,12 +78,13 @@ export interface Documents<Document> extends DocumentQueries<Document> {
  * Opens a read model in a store of documents.
  *
  * @example
- * import { documentsOf, memoryReadModels, readModel } from 'millrace/projections';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { documentsOf, readModel } from 'millrace/projections';
  *
  * const currencies = readModel<{ readonly code: string }>({
  *   bc: 'banking', aggregate: 'currency', version: 1, indexes: { code: ({ code }) => code },
  * });
- * const documents = documentsOf(memoryReadModels(), currencies);
+ * const documents = documentsOf(openMemory().readModels, currencies);
  * const stream = 'banking.currency.v1-core-USD';
  * await documents.put({ tenant: 'core', id: 'USD', stream, revision: 0 }, { code: 'usd' });
  * const found = await documents.byIndex('core', 'code', 'usd');

@@ -12,7 +12,6 @@ export {
 } from './documents.ts';
 export type { InlineAppends, InlinePlan, InlineRoles } from './inline-appends.ts';
 export { inlineProjections } from './inline-projections.ts';
-export { memoryReadModels } from './memory/read-models.ts';
 export {
   projection,
   projectionLimits,

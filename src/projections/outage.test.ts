@@ -9,14 +9,13 @@ import { assertTotal, newCounters } from '../testing/conformance/projections/pro
 import { fakeClock } from '../testing/fake-clock.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
 import { documentsOf } from './documents.ts';
-import { memoryReadModels } from './memory/read-models.ts';
 import type { ReadModelStore } from './read-model-store.ts';
 import { startProjection } from './start-projection.ts';
 
 test('a ten-second outage shows as lag, logs no line per event, and loses nothing', async () => {
   const clock = fakeClock();
   await using db = openMemory({ clock });
-  const remote = memoryReadModels({ clock });
+  const remote = openMemory({ clock }).readModels;
   let isDown = false;
   const guarded = <T>(work: () => Promise<T>): Promise<T> =>
     isDown

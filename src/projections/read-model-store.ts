@@ -129,9 +129,10 @@ export interface CachedList {
  * remote engine fails with `STORE_UNAVAILABLE`, and it logs the loss and the return of its connection once.
  *
  * @example
- * import { memoryReadModels, type ReadModelStore } from 'millrace/projections';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import type { ReadModelStore } from 'millrace/projections';
  *
- * const store: ReadModelStore = memoryReadModels();
+ * const store: ReadModelStore = openMemory().readModels;
  * console.log(store.capabilities.orderedSets); // true
  */
 export interface ReadModelStore {

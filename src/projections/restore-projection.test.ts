@@ -4,7 +4,6 @@ import { createEnvelope } from '../contracts/envelope.ts';
 import { openMemory } from '../engines/memory/index.ts';
 import { hasCode } from '../foundation/error.ts';
 import { documentsOf } from './documents.ts';
-import { memoryReadModels } from './memory/read-models.ts';
 import { projection } from './projection.ts';
 import { readModel } from './read-model.ts';
 import { restoreProjection } from './restore-projection.ts';
@@ -35,7 +34,7 @@ test('lost documents are restored, including events appended during the restore'
     db.store.append(`banking.account.v1-core-${id}`, [eventOf(type, id)], { expected: 'any' });
   await append('account.opened.v1', 'a');
   await append('account.credited.v1', 'a');
-  const stored = memoryReadModels();
+  const stored = openMemory().readModels;
   let isFirst = true;
   // During the write of the only page, one more event is appended; its projection finds no document.
   const readModels = {

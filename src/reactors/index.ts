@@ -40,7 +40,6 @@ export {
 } from './saga-admin.ts';
 export type { ParkedAt, SagaFact, SagaName, SagaOperator, SagaRequest } from './saga-fact.ts';
 export {
-  memorySagaIndex,
   type SagaEntry,
   type SagaIndex,
   type SagaIndexUpkeep,

@@ -4,7 +4,8 @@ import { MillraceError } from '../foundation/error.ts';
 import { until } from '../testing/support/subscriptions/rig.ts';
 import { orderSaga, paymentMs, placed } from '../testing/support/reactors/example-order.ts';
 import { sagaAdmin } from './saga-admin.ts';
-import { memorySagaIndex, type SagaIndex } from './saga-index.ts';
+import { memorySagaIndex } from '../testing/support/reactors/memory-saga-index.ts';
+import type { SagaIndex } from './saga-index.ts';
 import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
 import { startSaga } from './saga-runner.ts';
 

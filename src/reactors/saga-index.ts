@@ -51,9 +51,10 @@ export interface SagaIndexUpkeep {
  * `checkpoint:workflow:<saga>:{<tenant>}`) if `put` compares revisions.
  *
  * @example
- * import { memorySagaIndex, type SagaIndex } from 'millrace/reactors';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import type { SagaIndex } from 'millrace/reactors';
  *
- * const index: SagaIndex = memorySagaIndex();
+ * const index: SagaIndex = openMemory().sagas;
  * const parked = await index.list({ saga: 'shop.fulfilment.v1', status: 'parked' });
  */
 export interface SagaIndex {
@@ -69,60 +70,6 @@ export interface SagaIndex {
   list(query: SagaQuery): Promise<readonly SagaEntry[]>;
   /** For an index outside the event database, which can be lost while the events remain. */
   readonly upkeep?: SagaIndexUpkeep | undefined;
-}
-
-/**
- * An index in memory, for unit tests.
- *
- * @example
- * import { memorySagaIndex } from 'millrace/reactors';
- *
- * const index = memorySagaIndex();
- * console.log(await index.list({})); // []
- */
-export function memorySagaIndex(): SagaIndex & { readonly upkeep: SagaIndexUpkeep } {
-  const entries = new Map<string, SagaEntry>();
-  const renewals = new Map<string, { isOver: boolean }>();
-  return {
-    upkeep: {
-      async incomplete({ saga, shards }) {
-        return shards.filter((shard) => renewals.get(`${saga} ${shard}`)?.isOver !== true);
-      },
-      async renew({ saga, shards }) {
-        const renewal = { isOver: false };
-        for (const shard of shards) renewals.set(`${saga} ${shard}`, renewal);
-        return async () => {
-          renewal.isOver = true;
-        };
-      },
-    },
-    async put(entry) {
-      const known = entries.get(entry.stream);
-      if (known === undefined || known.revision < entry.revision) entries.set(entry.stream, entry);
-    },
-    async upcoming({ saga, shards, limit }) {
-      return [...entries.values()]
-        .flatMap(({ stream, dueAtMs, ...entry }) =>
-          dueAtMs !== undefined && entry.saga === saga && shards.includes(entry.shard)
-            ? [{ stream, dueAtMs }]
-            : [],
-        )
-        .toSorted((a, b) => a.dueAtMs - b.dueAtMs)
-        .slice(0, limit);
-    },
-    async list({ saga, status, tenant, after = '', limit = sagaListLimit }) {
-      return [...entries.values()]
-        .filter(
-          (entry) =>
-            (saga === undefined || entry.saga === saga) &&
-            (status === undefined || entry.status === status) &&
-            (tenant === undefined || entry.tenant === tenant) &&
-            entry.stream > after,
-        )
-        .toSorted((a, b) => (a.stream < b.stream ? -1 : 1))
-        .slice(0, limit);
-    },
-  };
 }
 
 export const sagaListLimit = 100;

@@ -16,7 +16,7 @@ import { orderSaga, paid, placed, quickRetry } from '../testing/support/reactors
 import type { SendCommand } from './reaction.ts';
 import { saga } from './saga.ts';
 import { createSagaJournal } from './saga-journal.ts';
-import { memorySagaIndex } from './saga-index.ts';
+import { memorySagaIndex } from '../testing/support/reactors/memory-saga-index.ts';
 import { append, createSagaRig } from '../testing/support/reactors/saga-rig.ts';
 import { createSagaRunner, startSaga } from './saga-runner.ts';
 

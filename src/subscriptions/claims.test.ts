@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MillraceError } from '../foundation/error.ts';
 import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
-import type { MemoryTransaction } from './memory/storage.ts';
+import type { MemoryTransaction } from '../testing/support/subscriptions/memory/storage.ts';
 import { startSubscription } from './subscription-runner.ts';
 import type { Settlement, SubscriptionStorage } from './subscription-storage.ts';
 import { subscription, type SubscriptionDefinition } from './subscription.ts';

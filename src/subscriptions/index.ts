@@ -16,7 +16,6 @@ export {
 export type { GenerationMarks } from './generations.ts';
 export { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
 export { shardOf } from './rules/lane-of.ts';
-export { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 export type { RunnerTuning, ShardStatus } from './run/shard-runner.ts';
 export {
   subscriptionAdmin,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { newEvent } from '../testing/conformance/store/fixture.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
-import type { MemoryTransaction } from './memory/storage.ts';
+import type { MemoryTransaction } from '../testing/support/subscriptions/memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRig, labelOf, until } from '../testing/support/subscriptions/rig.ts';
 import { simulateProcess } from '../testing/support/subscriptions/simulated-process.ts';
-import type { MemoryTransaction } from './memory/storage.ts';
+import type { MemoryTransaction } from '../testing/support/subscriptions/memory/storage.ts';
 import { createSubscriptionRunner, type SubscriptionRunner } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';
 

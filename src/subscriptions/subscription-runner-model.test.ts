@@ -9,7 +9,10 @@ import {
   type SimulatedProcess,
 } from '../testing/support/subscriptions/simulated-process.ts';
 import { RetryAfter, Snooze, Terminal } from '../foundation/handler-outcome.ts';
-import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
+import {
+  memorySubscriptionStorage,
+  type MemoryTransaction,
+} from '../testing/support/subscriptions/memory/storage.ts';
 import { createSubscriptionRunner } from './subscription-runner.ts';
 import type { LeaseStore } from './subscription-storage.ts';
 import { subscription } from './subscription.ts';

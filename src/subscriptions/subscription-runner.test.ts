@@ -5,7 +5,7 @@ import type { Observer } from '../foundation/observer.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { createRig, labelOf, streamOf, until } from '../testing/support/subscriptions/rig.ts';
 import { Snooze, Terminal } from '../foundation/handler-outcome.ts';
-import type { MemoryTransaction } from './memory/storage.ts';
+import type { MemoryTransaction } from '../testing/support/subscriptions/memory/storage.ts';
 import { subscriptionAdmin } from './subscription-admin.ts';
 import { createSubscriptionRunner, startSubscription } from './subscription-runner.ts';
 import { subscription } from './subscription.ts';

@@ -224,9 +224,10 @@ export interface FenceTokens {
  * The complete storage. `Transaction` is the type that handlers receive for their writes.
  *
  * @example
- * import { memorySubscriptionStorage, type SubscriptionStorage } from 'millrace/subscriptions';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import type { SubscriptionStorage } from 'millrace/subscriptions';
  *
- * const storage: SubscriptionStorage = memorySubscriptionStorage();
+ * const storage: SubscriptionStorage = openMemory().subscriptions;
  * console.log(storage.capabilities.durable); // false
  */
 export interface SubscriptionStorage<Transaction = unknown> {

@@ -28,9 +28,10 @@ export function storageOf<Transaction>(
  * data and granted one shard to two owners.
  *
  * @example
- * import { memorySubscriptionStorage, withLeases } from 'millrace/subscriptions';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { withLeases } from 'millrace/subscriptions';
  *
- * const storage = withLeases(memorySubscriptionStorage(), memorySubscriptionStorage().leases);
+ * const storage = withLeases(openMemory().subscriptions, openMemory().subscriptions.leases);
  * console.log(storage.capabilities.durable); // false
  */
 export function withLeases<Transaction>(

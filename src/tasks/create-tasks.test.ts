@@ -1,9 +1,9 @@
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createTasks } from './create-tasks.ts';
-import { memoryTaskEngine } from './memory-task-engine.ts';
 import { taskType } from './task-type.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -14,7 +14,7 @@ async function endOne(tasks: Tasks): Promise<void> {
 
 test('whenEnded resolves when the job ends in this process, and polls for jobs that end in another one', async () => {
   const clock = fakeClock();
-  const engine = memoryTaskEngine({ clock });
+  const engine = openMemory({ clock }).tasks;
   const options = { clock, types: [taskType('email-send')] };
   const other = createTasks(engine, options);
   await using tasks = createTasks(engine, options);
@@ -36,7 +36,7 @@ test('whenEnded resolves when the job ends in this process, and polls for jobs t
 
 test('whenEnded rejects when the tasks are closed', async () => {
   const clock = fakeClock();
-  const tasks = createTasks(memoryTaskEngine({ clock }), {
+  const tasks = createTasks(openMemory({ clock }).tasks, {
     clock,
     types: [taskType('email-send')],
   });

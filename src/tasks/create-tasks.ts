@@ -57,9 +57,10 @@ export interface TasksOptions {
  * Tasks over an engine: `tasks` of a handle, or your own engine.
  *
  * @example
- * import { createTasks, memoryTaskEngine, taskType } from 'millrace/tasks';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { createTasks, taskType } from 'millrace/tasks';
  *
- * await using tasks = createTasks(memoryTaskEngine(), { types: [taskType('email-send', { workers: 4 })] });
+ * await using tasks = createTasks(openMemory().tasks, { types: [taskType('email-send', { workers: 4 })] });
  * await tasks.enqueue({ type: 'email-send', payload: { to: 'c-1' } });
  */
 export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tasks {

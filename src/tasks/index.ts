@@ -2,7 +2,6 @@ export { parseCron, type CronSchedule } from './cron.ts';
 export { createTasks, type TasksOptions } from './create-tasks.ts';
 export type { Duration } from '../foundation/duration.ts';
 export { durationMs } from './rules/check-task.ts';
-export { memoryTaskEngine, type MemoryTaskEngine } from './memory-task-engine.ts';
 export { parseTaskTypes } from './parse-task-types.ts';
 export { taskIdOf } from './rules/prepare-task.ts';
 export { takeTokens } from '../foundation/token-bucket.ts';

@@ -1,3 +1,4 @@
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import { test } from 'node:test';
 import { hasCode } from '../foundation/error.ts';
 import { fakeClock } from '../testing/fake-clock.ts';
 import { createTasks } from './create-tasks.ts';
-import { memoryTaskEngine } from './memory-task-engine.ts';
 import { parseTaskTypes } from './parse-task-types.ts';
 import { watchTaskTypes } from './run/watch-task-types.ts';
 
@@ -136,7 +136,7 @@ test('reloads a changed file; logs an invalid one, and keeps the previous types'
   const collect = (_fields: object, message: string): void => void lines.push(message);
   const clock = fakeClock();
   const log = { debug: collect, info: collect, warn: collect, error: collect };
-  await using tasks = createTasks(memoryTaskEngine({ clock }), { clock, observer: { log } });
+  await using tasks = createTasks(openMemory({ clock }).tasks, { clock, observer: { log } });
   await writeFile(path, document);
   const names = (): string[] => tasks.types().map(({ name }) => name);
   const until = async (holds: () => boolean): Promise<void> => {

@@ -1,11 +1,11 @@
 // Workers, sweepers and orchestrators, started and stopped in any order: nothing stays open, and no job is lost.
 
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLifecycle, type Lifecycle } from '../foundation/lifecycle.ts';
 import { stressLifecycle } from '../testing/lifecycle-stress.ts';
 import { createTasks } from './create-tasks.ts';
-import { memoryTaskEngine } from './memory-task-engine.ts';
 import { startTaskOrchestrator } from './run/start-orchestrator.ts';
 import { startWorkers } from './run/start-workers.ts';
 import { task } from './task-definition.ts';
@@ -30,7 +30,7 @@ const backoff = { initialMs: 1, factor: 1, capMs: 1, jitterMs: 0 };
 const types = [taskType('email-send', { workers: 3, retries: 5, backoff })];
 
 test('workers and sweepers that start and stop in any order leave no timer and lose no job', async () => {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   const ran = new Map<string, number>();
   const emailSend = task('email-send', async (ctx) => {
     await ctx.step('send', async () => {
@@ -74,8 +74,8 @@ test('workers and sweepers that start and stop in any order leave no timer and l
 });
 
 test('workers without time to drain release all jobs, and each job ends once', async () => {
-  const engine = memoryTaskEngine();
-  await using tasks = createTasks(engine, { types });
+  await using db = openMemory();
+  await using tasks = createTasks(db.tasks, { types });
   const emailSend = task('email-send', async (ctx) => {
     await ctx.step('send', () => new Promise(setImmediate));
   });
@@ -92,11 +92,12 @@ test('workers without time to drain release all jobs, and each job ends once', a
   await using workers = startWorkers(tasks, [emailSend]);
   for (const id of ids) await tasks.whenEnded(id, { timeoutMs: 30_000 });
   await workers.stop();
-  assert.equal(engine.streamOf('gbe.tasks.email-send.terminal').length, ids.length);
+  const terminal = await db.bus.stream('gbe.tasks.email-send.terminal');
+  assert.equal(terminal?.length, ids.length);
 });
 
 test('orchestrators that start and stop in any order leave no consumer', async () => {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   let open = 0;
   await stressLifecycle({
     rounds: 100,

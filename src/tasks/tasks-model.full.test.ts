@@ -1,6 +1,7 @@
 // The real workers, sweeper and rules over an engine in memory. Processes die at any of their calls, or are suspended
 // until others consider them dead. In every run, no completed step runs again, a job ends once, and no old fence ends it.
 
+import { openMemory } from '../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../foundation/clock.ts';
@@ -8,7 +9,6 @@ import { fakeClock } from '../testing/fake-clock.ts';
 import { soakMinutes } from '../testing/property-runs.ts';
 import { seededRandom, type SeededRandom } from '../testing/seeded-random.ts';
 import { createTasks } from './create-tasks.ts';
-import { memoryTaskEngine } from './memory-task-engine.ts';
 import { startWorkers } from './run/start-workers.ts';
 import { task, type TaskContext } from './task-definition.ts';
 import type { TaskChange, TaskEngine } from './task-engine.ts';
@@ -140,7 +140,8 @@ function mortal(
 async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
   const random = seededRandom(seed);
   const clock = fakeClock({ nowMs: 1_000_000 });
-  const engine = memoryTaskEngine({ clock });
+  await using db = openMemory({ clock });
+  const engine = db.tasks;
   const history: History = { finished: new Set(), violations: [], ends: new Map() };
 
   const child = task('child', async (ctx) => {
@@ -211,8 +212,8 @@ async function simulate(seed: number, bug: Bug): Promise<readonly string[]> {
     });
   }
   for (const { id } of ids) {
-    const terminal = engine.streamOf('gbe.tasks.flow.terminal');
-    const ends = terminal.filter(({ payload }) => payload['taskId'] === id).length;
+    const terminal = await Array.fromAsync(db.bus.read('gbe.tasks.flow.terminal'));
+    const ends = terminal.filter(({ payload }) => Object(payload).taskId === id).length;
     if (history.violations.length === 0 && ends !== 1) {
       history.violations.push(`${id} published its end ${ends} times`);
     }

@@ -7,12 +7,7 @@ export {
   type TraceSources,
 } from './create-traces.ts';
 export { traceSubscription, type TraceSubscriptionOptions } from './keep-trace-index.ts';
-export {
-  memoryTraceIndex,
-  type TraceEntry,
-  type TraceIndex,
-  type TraceQuery,
-} from './trace-index.ts';
+export { type TraceEntry, type TraceIndex, type TraceQuery } from './trace-index.ts';
 export type {
   CommandNode,
   DeliveryNode,

@@ -1,7 +1,7 @@
+import { openMemory } from '../engines/memory/index.ts';
 import { test } from 'node:test';
 import { traceIndexConformance } from '../testing/conformance/traces/trace-index.ts';
-import { memoryTraceIndex } from './trace-index.ts';
 
-for (const { name, run } of traceIndexConformance(async () => memoryTraceIndex())) {
+for (const { name, run } of traceIndexConformance(async () => openMemory().traces)) {
   test(`traces in memory: ${name}`, run);
 }

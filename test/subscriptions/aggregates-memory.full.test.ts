@@ -5,11 +5,8 @@ import { runInNewContext } from 'node:vm';
 import { openMemory } from '../../src/engines/memory/index.ts';
 import type { EventStore, FeedItem, RecordedEvent } from '../../src/store/index.ts';
 import { toPosition } from '../../src/store/position.ts';
-import {
-  memorySubscriptionStorage,
-  startSubscription,
-  subscription,
-} from '../../src/subscriptions/index.ts';
+import { startSubscription, subscription } from '../../src/subscriptions/index.ts';
+import { memorySubscriptionStorage } from '../../src/testing/support/subscriptions/memory/storage.ts';
 import { newEvent, soakMinutes, streamName } from '../store/rig.ts';
 
 const { aggregates, growthMaxMiB } =

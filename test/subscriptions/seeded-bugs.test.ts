@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { checkEffects, type Effect } from './effects.ts';
 import type { RecordedEvent } from '../../src/store/recorded-event.ts';
 import { simulateProcess } from '../../src/testing/support/subscriptions/simulated-process.ts';
-import type { MemoryTransaction } from '../../src/subscriptions/memory/storage.ts';
+import type { MemoryTransaction } from '../../src/testing/support/subscriptions/memory/storage.ts';
 import {
   createRig,
   labelOf,

@@ -6,7 +6,7 @@ import { openMemory } from 'millrace/engines/memory';
 import { createEnvelope, type NewEvent } from 'millrace/contracts';
 import { createIds, hasCode, silentObserver } from 'millrace/foundation';
 import { createTopics } from 'millrace/platform';
-import { documentsOf, memoryReadModels } from 'millrace/projections';
+import { documentsOf } from 'millrace/projections';
 import { startPosition, type EventStore, type Position } from 'millrace/store';
 import { fakeClock } from 'millrace/testing';
 import { chatCreated, messagePosted, participantJoined, participantLeft } from '../chat-events.ts';
@@ -134,7 +134,7 @@ const posted = (count: number) =>
 
 test('live documents contain events that the read model has not applied yet', async () => {
   await using db = openMemory();
-  const documents = documentsOf(memoryReadModels(), chatProjection.readModel);
+  const documents = documentsOf(openMemory().readModels, chatProjection.readModel);
   await append(
     db.store,
     created,
@@ -172,7 +172,7 @@ test('live documents contain events that the read model has not applied yet', as
   // The read model has not applied any event of it yet.
   const fresh = createLiveDocuments(
     chatProjection,
-    documentsOf(memoryReadModels(), chatProjection.readModel),
+    documentsOf(openMemory().readModels, chatProjection.readModel),
   );
   assert.equal(await fresh.get('core', 'c1'), undefined);
   for (const event of events) fresh.note(event);
@@ -194,7 +194,7 @@ test('the feed resumes after a read error and skips an event that it cannot publ
       }
     },
   };
-  const models = memoryReadModels();
+  const models = openMemory().readModels;
   const published: string[] = [];
   await using feed = createLiveFeed(
     { store: flaky, clock, observer: silentObserver },

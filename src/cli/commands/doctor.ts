@@ -1,17 +1,21 @@
 // `millrace doctor`: checks that every configured engine is reachable, usable and safe, and how to fix it.
 
 import { basename } from 'node:path';
+import { systemClock } from '../../foundation/clock.ts';
 import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/finding.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { silentObserver } from '../../foundation/observer.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
 import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
 import { defineCommand, exitCodes, usage, type CommandContext } from '../command.ts';
 import { configOption, defined, durationMs, jsonOption, option } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
+import { busNeed } from '../product.ts';
 import { storeOption, storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import type { RoleReport } from '../../platform/engines/role-report.ts';
-import { counted, textTable } from '../terminal/text.ts';
+import { rolesTable } from '../terminal/roles-table.ts';
+import { counted } from '../terminal/text.ts';
 
 const nodeVersionMin = '22.18';
 
@@ -59,7 +63,7 @@ export const doctorCommand = defineCommand({
     const isBroken = levels.includes('broken');
     return {
       document: { ok: !isBroken, subjects, roles: engines.roles },
-      text: `${subjects.map((each) => section(each, paint)).join('\n')}\n${rolesText(engines.roles, paint)}${summary(levels, paint)}`,
+      text: `${subjects.map((each) => section(each, paint)).join('\n')}\n${engines.roles.length === 0 ? '' : `${await rolesTable(context, engines.roles)}\n`}${summary(levels, paint)}`,
       exitCode: isBroken ? exitCodes.failed : exitCodes.ok,
     };
   },
@@ -92,9 +96,19 @@ async function examineDeployment(
     const detail = counted(modules.length, 'module');
     const { resolveRoles } = await import('../../platform/engines/resolve-roles.ts');
     const { roleReport } = await import('../../platform/engines/role-report.ts');
+    const { bindModules, createModuleContext } =
+      await import('../../platform/modules/platform-module.ts');
+    const { needsOf } = await import('../../platform/modules/role-needs.ts');
     const { isProduction, localUrl } = config;
-    const resolve = { urls, needs: usualNeeds, isProduction, localUrl };
-    const roles = roleReport(resolveRoles(resolve));
+    const { context: modulesContext } = createModuleContext({
+      clock: systemClock,
+      observer: silentObserver,
+    });
+    const needs = needsOf(
+      { ...config, usesBus: busNeed(config) },
+      bindModules(modules, modulesContext),
+    );
+    const roles = roleReport(resolveRoles({ urls, needs, isProduction, localUrl }));
     return {
       roles,
       subjects: [
@@ -121,33 +135,6 @@ async function examineDeployment(
     const findings = [brokenBy('config', error)];
     return { roles: [], subjects: [{ subject: 'configuration', findings }] };
   }
-}
-
-/** The needs of a process with all roles; modules and task types may need more. */
-const usualNeeds = {
-  subscriptions: 'required',
-  snapshots: 'required',
-  readModels: 'required',
-  sagas: 'required',
-  outbox: 'optional',
-  traces: 'optional',
-  bus: 'optional',
-  tasks: 'optional',
-  keys: 'optional',
-  queue: 'optional',
-} as const;
-
-function rolesText(roles: readonly RoleReport[], paint: Paint): string {
-  if (roles.length === 0) return '';
-  const rows = roles.map(({ title, engine = 'off', url = '', survives = '', sharedBy = '' }) => [
-    title,
-    engine,
-    url,
-    survives,
-    sharedBy,
-  ]);
-  const titles = ['role', 'engine', 'URL', 'an acknowledgement survives', 'shared by'];
-  return `${textTable(titles, rows, paint)}\n`;
 }
 
 /** Tasks cannot open with an invalid file; the finding names the field and the line. */

@@ -17,12 +17,13 @@ export type DeadLetterTopic = AsyncDisposable &
  * Publishes each dead message and its error, with the record key of the original message.
  *
  * @example
- * import { createOutboxDispatcher, memoryOutboxLedger } from 'millrace/outbox';
+ * import { openMemory } from 'millrace/engines/memory';
+ * import { createOutboxDispatcher } from 'millrace/outbox';
  * import { deadLetterTopic } from 'millrace/destinations/kafka';
  *
  * await using onDead = await deadLetterTopic('localhost:9092', { topic: 'outbox.dead' });
  * await using dispatcher = createOutboxDispatcher({
- *   ledger: memoryOutboxLedger(),
+ *   ledger: openMemory().outbox,
  *   deliver: async () => ({ kind: 'dead', error: 'no such account' }),
  *   onDead,
  * });

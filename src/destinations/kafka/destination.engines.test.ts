@@ -1,12 +1,13 @@
 // The Kafka destination against a real Apache Kafka broker.
 
+import { openMemory } from '../../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { deadLetterTopic, kafkaDestination } from './index.ts';
 import { createDelivery, type DeliveryMessage } from '../../delivery/index.ts';
 import { destinationConformance } from '../../testing/conformance/delivery/destination.ts';
-import { createOutboxDispatcher, memoryOutboxLedger } from '../../outbox/index.ts';
+import { createOutboxDispatcher } from '../../outbox/index.ts';
 import { kafkaJarFolder, startKafka } from '../../testing/support/kafka/kafka-server.ts';
 import { recordsOf } from '../../testing/support/kafka/kafka-topic.ts';
 
@@ -199,7 +200,7 @@ else {
       const { deliver } = createDelivery({
         destinations: { kafka: { send: kafka, breaker: { openMs: 100, openMsMax: 200 } } },
       });
-      const ledger = memoryOutboxLedger();
+      const ledger = openMemory().outbox;
       const keys = Array.from({ length: 1_000 }, () => randomUUID());
       let sent = 0;
       const enough = Promise.withResolvers<void>();

@@ -8,7 +8,7 @@ import { createBus, type BusOptions } from '../../bus/create-bus.ts';
 import type { BreakerStore } from '../../delivery/breaker-store.ts';
 import type { EndpointHealthStore } from '../../delivery/endpoint-health.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { lazyRoles } from '../../foundation/lazy-roles.ts';
+import { lazyRoles, type Factories, type Lifetime } from '../../foundation/lazy-roles.ts';
 import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { planInline, type InlineRoles } from '../../projections/inline-appends.ts';
@@ -18,12 +18,13 @@ import type { SagaIndex } from '../../reactors/saga-index.ts';
 import { sqlSagaIndex } from '../../reactors/sql-saga-index.ts';
 import type { SubscriptionRoles } from '../../subscriptions/subscription-storage.ts';
 import type { TaskEngine } from '../../tasks/task-engine.ts';
+import type { EventStore } from '../../store/event-store.ts';
 import { sqlTraceIndex } from '../../traces/sql-trace-index.ts';
 import type { TraceIndex } from '../../traces/trace-index.ts';
 import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
 import { sqliteBusEngine } from './bus/bus.ts';
-import { openSqliteFile } from './connection/file.ts';
+import { openSqliteFile, type SqliteFile } from './connection/file.ts';
 import { databaseOf } from './connection/path.ts';
 import { sqliteBreakerStore } from './delivery/breaker-store.ts';
 import { sqliteEndpointHealth } from './delivery/endpoint-health.ts';
@@ -46,7 +47,7 @@ export interface SqliteOptions extends SqliteStoreOptions, BusOptions, OutboxLed
   readonly root?: string | undefined;
 }
 
-interface SqliteRoles
+export interface SqliteRoles
   extends InlineRoles, ReadModelRoles, Omit<SubscriptionRoles<SqliteTransaction>, 'leases'> {
   readonly snapshots: SnapshotStore;
   readonly keyClaims: KeyClaims;
@@ -79,21 +80,39 @@ export interface SqliteEngine extends SqliteRoles, AsyncDisposable {
  * console.log(await db.store.head(), await db.outbox.counts());
  */
 export async function openSqlite(url: string, options: SqliteOptions = {}): Promise<SqliteEngine> {
-  const { clock, observer } = options;
   const file = await openSqliteFile(url, options.busyTimeoutMs);
+  const workUrl = `sqlite:${file.path.replace(/(\.db)?$/, '.work.db')}`;
+  const { factories, lifetime } = sqliteRoles(file, workUrl, options);
+  return Object.defineProperty(lazyRoles<SqliteRoles>(factories, lifetime), 'database', {
+    enumerable: true,
+    value: databaseOf(file.path),
+  }) as SqliteEngine;
+}
+
+/** The factories of all roles over an open file, which is closed with them; keys and queues are at `workUrl`. */
+export function sqliteRoles(
+  file: SqliteFile,
+  workUrl: string,
+  options: SqliteOptions,
+): {
+  readonly factories: Factories<SqliteRoles>;
+  readonly lifetime: Lifetime;
+} {
+  const { clock, observer } = options;
   const { database } = file;
   const opened = new AsyncDisposableStack();
   opened.use(file);
-  const workUrl = `sqlite:${file.path.replace(/(\.db)?$/, '.work.db')}`;
   const openWork = (): ReturnType<typeof openWorkFile> => {
     const connection = openWorkFile(workUrl);
     opened.defer(() => connection.close());
     return connection;
   };
   const commands = sqlAggregateStorage(database);
-  const roles: SqliteRoles & AsyncDisposable = lazyRoles<SqliteRoles>(
-    {
-      store: () => sqliteEventStore(file, options),
+  let events: EventStore | undefined;
+  const store = (): EventStore => (events ??= sqliteEventStore(file, options));
+  return {
+    factories: {
+      store,
       subscriptions: () => sqliteSubscriptionStorage(file),
       snapshots: () => commands.snapshots,
       keyClaims: () => commands.keyClaims,
@@ -106,7 +125,7 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
       bus: () =>
         createBus(sqliteBusEngine(file, { clock }), {
           ...options,
-          personalData: options.personalData ?? roles.store.personalData,
+          personalData: options.personalData ?? store().personalData,
         }),
       tasks: () => sqliteTaskEngine(file, options),
       keys: () => sqliteKeyStore(workUrl, { clock }),
@@ -114,13 +133,9 @@ export async function openSqlite(url: string, options: SqliteOptions = {}): Prom
       breakers: () => sqliteBreakerStore(openWork(), { clock }),
       endpointHealth: () => sqliteEndpointHealth(openWork()),
     },
-    {
-      close: () => opened.disposeAsync(),
+    lifetime: {
+      close: async () => opened.disposeAsync(),
       closedError: () => new MillraceError('STORE_CLOSED', 'the engine is closed'),
     },
-  );
-  return Object.defineProperty(roles, 'database', {
-    enumerable: true,
-    value: databaseOf(file.path),
-  }) as SqliteEngine;
+  };
 }

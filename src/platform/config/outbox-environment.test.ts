@@ -86,14 +86,14 @@ test('an invalid value is reported with its name and the valid values', () => {
     ['KAFKA_BROKERS', 'broker1', /host:port,host:port/],
     ['OUTBOX_DEADLETTER_TOPIC', 'a b', /a topic, such as outbox.dead/],
     ['ESDB_CONNECTION_STRING', 'localhost:2113', /begins with esdb:\/\//],
-    ['MILLRACE_OUTBOX', 'mysql://x', /is not a store URL/],
+    ['MILLRACE_OUTBOX', 'mysql://x', /engine 'mysql:' is not supported/],
   ];
   for (const [name, value, problem] of cases) {
     assert.throws(
       () => readOutboxEnvironment({ [name]: value }),
       (error) => {
         assert.ok(hasCode(error, 'CONFIG_INVALID'));
-        assert.ok(error.message.startsWith(`${name} `), error.message);
+        assert.ok(/^[A-Z_]+(?= |: )/.exec(error.message)?.[0] === name, error.message);
         assert.match(error.message, problem);
         assert.deepEqual(error.details, { fields: [name] });
         return true;

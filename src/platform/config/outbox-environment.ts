@@ -134,7 +134,8 @@ function createReader(env: Environment) {
         if (value !== undefined) parseEngineUrl(value, name);
         return value;
       } catch (error) {
-        return wrong(name, `is not a store URL: ${(error as Error).message}`);
+        problems.push({ field: name, problem: (error as Error).message });
+        return undefined;
       }
     },
     esdbUrl(name: string): string | undefined {

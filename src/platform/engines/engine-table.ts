@@ -49,6 +49,9 @@ interface EngineRow {
 /** The roles of a database next to its events. */
 const inStore = ['subscriptions', 'snapshots', 'traces', 'outbox', 'readModels', 'sagas'] as const;
 
+/** The roles of an embedded engine next to those. */
+const inFile = ['bus', 'tasks', 'keys', 'queue'] as const;
+
 export type EngineName =
   | 'memory'
   | 'sqlite'
@@ -63,7 +66,7 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
     title: 'memory',
     schemes: ['memory'],
     example: 'memory:',
-    roles: ['store', ...inStore, 'tasks', 'queue'],
+    roles: ['store', ...inStore, ...inFile],
     isEmbedded: true,
     survives: 'nothing: all data is lost when the process exits',
     sharedBy: 'this process',
@@ -72,7 +75,7 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
     title: 'SQLite',
     schemes: ['sqlite'],
     example: 'sqlite:.millrace/events.db',
-    roles: ['store', ...inStore, 'bus', 'tasks', 'keys', 'queue'],
+    roles: ['store', ...inStore, ...inFile],
     isEmbedded: true,
     survives: 'a crash of the process or the machine',
     sharedBy: 'processes of this machine',

@@ -14,9 +14,6 @@ export interface EngineUrl {
   readonly schema?: string | undefined;
 }
 
-/** A file that is removed when it is closed. */
-export const temporaryTarget: EngineUrl = { engine: 'sqlite', connection: 'temporary:' };
-
 /** Needs no quotes in SQL; PostgreSQL silently truncates longer names. */
 const schemaShape = /^[a-z_][a-z0-9_]{0,62}$/;
 
@@ -35,15 +32,38 @@ export function parseEngineUrl(url: string, field: string): EngineUrl {
     case 'kurrentdb':
       // The client warns about the old name of the scheme.
       return { engine, connection: url.replace(/^esdb/i, 'kurrentdb') };
+    case 'mongodb':
+      checkNamesDatabase(engine, url, field);
+      return { engine, connection: url };
     default:
       return { engine, connection: url };
   }
 }
 
+/** Without a name, the driver would choose a database by itself, such as that of the user. */
+function checkNamesDatabase(engine: EngineName, url: string, field: string): void {
+  if (/^[^?]*:\/\/[^?]*\/[^/?]+(?:\?|$)/.test(url)) return;
+  const { example } = engineTable[engine];
+  throw invalid(field, `the URL names no database: write it after the host, as in ${example}`);
+}
+
 /** Roles of one database share a connection, and commit together if the engine has transactions. */
 export function isSameDatabase(one: EngineUrl, other: EngineUrl): boolean {
-  if (one.engine !== other.engine || one.connection !== other.connection) return false;
+  if (one.engine !== other.engine || identityOf(one) !== identityOf(other)) return false;
   return one.schema === undefined || other.schema === undefined || one.schema === other.schema;
+}
+
+/** The connection without what has no effect: the case of the host, the default port, database 0 of Redis. */
+function identityOf({ engine, connection }: EngineUrl): string {
+  const url = URL.parse(connection);
+  // Several hosts and socket paths are compared as they are written.
+  if (url === null || url.host === '') return connection;
+  const { protocol, username, password, hostname, port, pathname, search } = url;
+  const usualPort = URL.parse(engineTable[engine].example)?.port;
+  const path = pathname.replace(engine === 'redis' ? /^\/0?$/ : /^\/$/, '');
+  const scheme = protocol.replace('postgresql:', 'postgres:');
+  const host = `${hostname.toLowerCase()}:${port === '' ? usualPort : port}`;
+  return JSON.stringify([scheme, username, password, host, path, search]);
 }
 
 /**
@@ -99,6 +119,7 @@ function postgresTarget(url: string, field: string): Omit<EngineUrl, 'engine'> {
       'a PostgreSQL URL looks like postgres://user:password@host:5432/database, with special characters percent-encoded',
     );
   }
+  checkNamesDatabase('postgres', url, field);
   const parameters = new URLSearchParams(at === -1 ? '' : url.slice(at + 1));
   const schema = parameters.get('schema');
   if (schema === null) return { connection: url };

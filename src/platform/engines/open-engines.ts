@@ -1,8 +1,5 @@
 // Opens the engines of a process by URL: each database once, when one of its roles is first used.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { BusOptions } from '../../bus/create-bus.ts';
 import { once } from '../../foundation/async/once.ts';
 import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
@@ -11,7 +8,7 @@ import { lazyPersonalData } from '../../store/personal-data.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { EngineHandle, RoleMap } from './engine-roles.ts';
 import { roleTable, type EngineName, type RoleName } from './engine-table.ts';
-import { parseEngineUrl, temporaryTarget, type EngineUrl } from './engine-url.ts';
+import { parseEngineUrl, type EngineUrl } from './engine-url.ts';
 import {
   hasRole,
   lacksRole,
@@ -138,21 +135,8 @@ type OpenEngine = (
 const openers: Readonly<Record<EngineName, OpenEngine>> = {
   memory: async (_target, _roles, options) =>
     (await import('../../engines/memory/index.ts')).openMemory(options),
-  async sqlite(target, _roles, options) {
-    const { openSqlite } = await import('../../engines/sqlite/index.ts');
-    if (target !== temporaryTarget) return openSqlite(target.connection, options);
-    const folder = await mkdtemp(join(tmpdir(), 'millrace-'));
-    const engine = await openSqlite(`sqlite:${join(folder, 'local.db')}`, options);
-    const close = engine[Symbol.asyncDispose].bind(engine);
-    return Object.create(engine, {
-      [Symbol.asyncDispose]: {
-        async value() {
-          await close();
-          await rm(folder, { recursive: true, force: true });
-        },
-      },
-    }) as EngineHandle;
-  },
+  sqlite: async ({ connection }, _roles, options) =>
+    (await import('../../engines/sqlite/index.ts')).openSqlite(connection, options),
   async postgres({ connection, schema }, roles, options) {
     const { openPostgres } = await import('../../engines/postgres/index.ts');
     const isOutboxOnly = roles.every((role) => role === 'outbox');

@@ -3,7 +3,6 @@
 
 import type { CommandRoles } from '../../aggregates/create-command-handler.ts';
 import type { Bus } from '../../bus/bus.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { ProjectionRoles } from '../../projections/start-projection.ts';
 import type { SagaIndex } from '../../reactors/saga-index.ts';
@@ -13,7 +12,7 @@ import type { KeyStore } from '../../work/key-store.ts';
 import type { WorkQueue } from '../../work/work-queue.ts';
 import type { RoleName } from './engine-table.ts';
 import { createEngineSet, type EngineOptions } from './open-engines.ts';
-import type { ResolvedRole, ResolveOptions } from './resolve-roles.ts';
+import { missingRole, type ResolvedRole, type ResolveOptions } from './resolve-roles.ts';
 
 export interface PlatformEngines extends AsyncDisposable, ProjectionRoles, CommandRoles {
   readonly sagas: SagaIndex;
@@ -77,12 +76,9 @@ export async function openPlatformEngines(
     bus: () => set.open('bus'),
     tasks: () => set.open('tasks'),
     async taskBus() {
-      if (set.isShared('bus', 'tasks')) return set.open('bus');
       const { bus } = await set.handleOf('tasks');
-      if (bus !== undefined) return bus;
-      throw new MillraceError('NOT_SUPPORTED', 'tasks in memory have no streams to follow', {
-        details: { field: 'tasks' },
-      });
+      if (bus === undefined) throw missingRole('bus');
+      return bus;
     },
     keys: () => set.open('keys'),
     queue: () => set.open('queue'),

@@ -10,7 +10,7 @@ import {
   type RoleName,
   type UrlField,
 } from './engine-table.ts';
-import { isSameDatabase, parseEngineUrl, temporaryTarget, type EngineUrl } from './engine-url.ts';
+import { isSameDatabase, parseEngineUrl, type EngineUrl } from './engine-url.ts';
 
 /** A URL for each role; the defaults follow from the store. */
 export type EngineUrls = { readonly [Field in UrlField]?: string | undefined };
@@ -48,8 +48,7 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
   const given = shareTargets(urls);
   const store = given.store ?? parseEngineUrl(urls.store ?? storeUrlDefault, 'store');
   const isEmbedded = engineTable[store.engine].isEmbedded;
-  // Next to a store in memory, the file is as short-lived as the store.
-  const local = store.engine === 'memory' ? temporaryTarget : parseEngineUrl(localUrl, 'store');
+  const local = parseEngineUrl(localUrl, 'store');
 
   const resolved = (Object.keys(roleTable) as RoleName[]).map((role): ResolvedRole => {
     const need = needs[role] ?? 'unused';

@@ -1,10 +1,10 @@
+import { openMemory } from '../../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { RetryAfter, Terminal } from '../../foundation/handler-outcome.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
-import { memoryTaskEngine } from '../memory-task-engine.ts';
 import { startWorkers, type WorkersOptions } from './start-workers.ts';
 import type { TaskEngine } from '../task-engine.ts';
 import { task, type TaskContext, type TaskDefinition } from '../task-definition.ts';
@@ -23,7 +23,7 @@ async function withWorkers(
   work: (tasks: Tasks) => Promise<void>,
   options: WorkersOptions = {},
 ): Promise<void> {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   await using workers = startWorkers(tasks, definitions, { drainMs: 2_000, ...options });
   await work(tasks);
   await workers.stop();
@@ -220,7 +220,7 @@ test('limits concurrent jobs to the workers of the type', async () => {
 });
 
 test('jobs whose outcomes are being stored leave room for others, within the limit of running jobs', async () => {
-  const engine = memoryTaskEngine();
+  const engine = openMemory().tasks;
   const most = { calls: 0, running: 0 };
   let calls = 0;
   let running = 0;
@@ -232,7 +232,7 @@ test('jobs whose outcomes are being stored leave room for others, within the lim
     calls -= 1;
     return engine.changeAndClaim(...args);
   };
-  await using tasks = createTasks({ ...engine, changeAndClaim }, { types });
+  await using tasks = createTasks({ ...engine, callsAtOnce: 2, changeAndClaim }, { types });
   const emailSend = task('email-send', async () => {
     running += 1;
     most.running = Math.max(most.running, running);
@@ -243,13 +243,13 @@ test('jobs whose outcomes are being stored leave room for others, within the lim
   await using workers = startWorkers(tasks, [emailSend], { drainMs: 2_000 });
   for (const { id } of jobs) await tasks.whenEnded(id, { timeoutMs: 10_000 });
   await workers.stop();
-  assert.ok(most.calls <= Number(engine.callsAtOnce), String(most.calls));
+  assert.ok(most.calls <= 2, String(most.calls));
   assert.ok(most.running <= 5, String(most.running));
   assert.equal((await tasks.counts())[0]?.states.completed, 60);
 });
 
 test('jobs of a claim run while the next claim is on its way', async () => {
-  const engine = memoryTaskEngine();
+  const engine = openMemory().tasks;
   const runningAtClaim: number[] = [];
   let running = 0;
   const claim: typeof engine.claim = (...args) => {
@@ -271,7 +271,7 @@ test('jobs of a claim run while the next claim is on its way', async () => {
 });
 
 test('stopping workers releases jobs that do not end in time, and another worker continues', async () => {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   const begun = Promise.withResolvers<void>();
   let isFirst = true;
   const emailSend = task('email-send', async (ctx) => {
@@ -293,7 +293,7 @@ test('stopping workers releases jobs that do not end in time, and another worker
 });
 
 test('the control channel stops a worker, and changes its concurrency', async () => {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   const messages = [
     { subject: 'gbe.tasks._control.rebalance', payload: { concurrency: { 'email-send': 0 } } },
     { subject: 'gbe.tasks._control.shutdown', payload: { worker: 'another' } },
@@ -314,7 +314,7 @@ test('the control channel stops a worker, and changes its concurrency', async ()
 });
 
 test('a job that another worker has taken stops, and its late calls are rejected', async () => {
-  await using tasks = createTasks(memoryTaskEngine(), { types });
+  await using tasks = createTasks(openMemory().tasks, { types });
   const begun = Promise.withResolvers<void>();
   const stoppedBy = Promise.withResolvers<unknown>();
   const emailSend = task('email-send', async (ctx) => {
@@ -335,7 +335,7 @@ test('a job that another worker has taken stops, and its late calls are rejected
 });
 
 test('a worker that was considered dead runs the job again, despite a late heartbeat reply about its first claim', async () => {
-  const engine = memoryTaskEngine();
+  const engine = openMemory().tasks;
   const requested = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
   const replied = Promise.withResolvers<void>();
@@ -417,7 +417,7 @@ test('a wait concurrent to a step is not inside of the step', async () => {
 
 test('a worker whose lease expired before it started a job does not repeat a completed step', async () => {
   const clock = fakeClock({ nowMs: 1_000_000 });
-  const engine = memoryTaskEngine({ clock });
+  const engine = openMemory({ clock }).tasks;
   const frozen = Promise.withResolvers<void>();
   const claimed = Promise.withResolvers<void>();
   // A process that is frozen after its claim: the claim returns late, and no heartbeat is sent.

@@ -1,8 +1,8 @@
+import { openMemory } from '../../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
-import { memoryTaskEngine } from '../memory-task-engine.ts';
 import type { TaskEngine } from '../task-engine.ts';
 import { createTaskSweep } from './task-sweeper.ts';
 import { taskType } from '../task-type.ts';
@@ -11,7 +11,7 @@ const hourMs = 3_600_000;
 
 test('jobs are counted once an hour, not with each sweep, and old jobs of all types are removed', async () => {
   const clock = fakeClock();
-  const memory = memoryTaskEngine({ clock });
+  const memory = openMemory({ clock }).tasks;
   let counted = 0;
   const engine: TaskEngine = {
     ...memory,

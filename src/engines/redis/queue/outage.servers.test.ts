@@ -1,13 +1,10 @@
+import { openMemory } from '../../memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../../testing/assertions.ts';
 import { hasCode } from '../../../foundation/error.ts';
 import { createLifecycle } from '../../../foundation/lifecycle.ts';
-import {
-  createQueueDispatcher,
-  createQueueWorker,
-  memoryOutboxLedger,
-} from '../../../outbox/index.ts';
+import { createQueueDispatcher, createQueueWorker } from '../../../outbox/index.ts';
 import { enqueued } from '../../../testing/conformance/outbox/fixture.ts';
 import { stressLifecycle } from '../../../testing/lifecycle-stress.ts';
 import { propertyRuns } from '../../../testing/property-runs.ts';
@@ -17,7 +14,7 @@ import { openRedis } from '../open-redis.ts';
 
 test('releases claims and counts no attempt while Redis is unreachable, then sends all messages', async () => {
   await using redis = await startRedis();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const logs: string[] = [];
   const log = (_fields: object, message: string): void => void logs.push(message);
   const observer = { log: { debug: () => undefined, info: log, warn: log, error: log } };
@@ -53,7 +50,7 @@ test('releases claims and counts no attempt while Redis is unreachable, then sen
 
 test('a worker, a dispatcher and their queue stop while Redis is unreachable', async () => {
   await using redis = await startRedis();
-  const ledger = memoryOutboxLedger();
+  const ledger = openMemory().outbox;
   const handle = await openRedis(redis.url);
   const queue = handle.queue;
   const dispatcher = createQueueDispatcher({ ledger, queue });

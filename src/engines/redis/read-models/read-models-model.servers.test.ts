@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { documentsOf, type Documents } from '../../../projections/documents.ts';
-import { memoryReadModels } from '../../../projections/memory/read-models.ts';
+import { referenceReadModels } from '../../../testing/conformance/projections/reference-read-models.ts';
 import { readModel } from '../../../projections/read-model.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { openRedis } from '../open-redis.ts';
@@ -55,7 +55,7 @@ for (const [name, target, documents] of [
   test(`${name} returns the same results as memory for any sequence of writes`, async () => {
     await using handle = await openRedis(target, { documents });
     const redis = handle.readModels;
-    await using memory = memoryReadModels();
+    await using memory = referenceReadModels();
     const run = async (given: typeof batches extends fc.Arbitrary<infer B> ? B : never) => {
       const model = readModel<Thing>({
         bc: 'model',

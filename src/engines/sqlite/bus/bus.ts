@@ -14,20 +14,19 @@ import type {
 import { busLimits } from '../../../bus/bus-limits.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { aborted, systemClock, type Clock } from '../../../foundation/clock.ts';
-import { createSqliteClient } from '../connection/client.ts';
-import type { SqliteFile } from '../connection/file.ts';
+import { createSqliteClient, type ClientFile } from '../connection/client.ts';
 import { encodeToken } from '../connection/lease-token.ts';
 import type { ResultOf, SqlRow, WriterCall } from '../thread/protocol.ts';
-import { openBusReader, toStored } from './reader.ts';
+import { createBusReader, toStored } from './reader.ts';
 import { createBusWaits } from './waits.ts';
 import type { BusTrim, TrimStep } from './trim.ts';
 import type { BusStart } from './writer.ts';
 
 export function sqliteBusEngine(
-  file: Pick<SqliteFile, 'busyTimeoutMs' | 'checkFile' | 'path' | 'writer'>,
+  file: ClientFile,
   { clock = systemClock }: { readonly clock?: Clock | undefined } = {},
 ): BusEngine {
-  const reader = openBusReader(file.path, file.busyTimeoutMs);
+  const reader = createBusReader(file.connect());
   const client = createSqliteClient(file, {
     prefix: 'BUS',
     reader,

@@ -1,6 +1,6 @@
 // Reads of the bus on the calling thread: messages independent of groups, streams, groups and pending messages.
 
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { GroupInfo, PendingMessage, StreamInfo } from '../../../bus/bus.ts';
 import { matchesFilter, type StoredEntry } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
@@ -35,8 +35,7 @@ export interface BusReader {
 /** After skipping this many messages of other groups, a group moves its cursor past them. */
 const passedMax = 10_000;
 
-export function openBusReader(path: string, busyTimeoutMs: number): BusReader {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
+export function createBusReader(database: DatabaseSync): BusReader {
   const rows = (sql: string) => {
     const statement = database.prepare(sql);
     return (...values: readonly (string | number | null)[]): readonly SqlRow[] =>

@@ -17,8 +17,10 @@ export interface SqliteClient extends AsyncDisposable {
   setWaiting(isWaiting: boolean): void;
 }
 
+export type ClientFile = Omit<SqliteFile, 'database' | 'onAppended' | 'reader' | 'reading'>;
+
 export function createSqliteClient(
-  { path, writer, checkFile }: Pick<SqliteFile, 'checkFile' | 'path' | 'writer'>,
+  file: ClientFile,
   options: {
     readonly prefix: 'BUS' | 'TASKS';
     /** The connection that reads; closing the client closes it. */
@@ -28,7 +30,8 @@ export function createSqliteClient(
   },
 ): SqliteClient {
   const { prefix, reader, onCommit } = options;
-  const watch = watchCommits({ path, reader, onCommit });
+  const { path, writer, checkFile } = file;
+  const watch = watchCommits(file, { reader, onCommit });
   let isClosed = false;
   const checkRenamed = (): void => {
     try {

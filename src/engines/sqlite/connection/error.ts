@@ -41,3 +41,9 @@ export function sqliteError(
     },
   );
 }
+
+/** Converts only errors of SQLite: a filter may throw any other error. */
+export function readError(error: unknown, path: string): unknown {
+  const failure = describeFailure(error);
+  return failure.sqliteCode === undefined ? error : sqliteError(failure, { path, doing: 'read' });
+}

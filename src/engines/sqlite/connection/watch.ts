@@ -11,7 +11,6 @@ export interface SqliteWatch {
 }
 
 export interface WatchOptions {
-  readonly path: string;
   readonly pollIntervalMs: number;
   /** Whether there is a commit that the waiting readers have not seen. */
   readonly hasMore: () => boolean;
@@ -36,17 +35,18 @@ export function isReplyNear(appending: number, msSinceReply: number): boolean {
 }
 
 /** Calls `onCommit` after a commit by another connection, while something waits. */
-export function watchCommits(options: {
-  readonly path: string;
-  readonly reader: { dataVersion(): number };
-  /** Called once per commit. Default: every commit is relevant. */
-  readonly isRelevant?: () => boolean;
-  readonly onCommit: () => void;
-}): SqliteWatch {
-  const { path, reader, isRelevant = () => true, onCommit } = options;
+export function watchCommits(
+  file: { readonly watch: (options: WatchOptions) => SqliteWatch },
+  options: {
+    readonly reader: { dataVersion(): number };
+    /** Called once per commit. Default: every commit is relevant. */
+    readonly isRelevant?: () => boolean;
+    readonly onCommit: () => void;
+  },
+): SqliteWatch {
+  const { reader, isRelevant = () => true, onCommit } = options;
   let version = reader.dataVersion();
-  return watchSqlite({
-    path,
+  return file.watch({
     pollIntervalMs: commitPollMs,
     hasMore() {
       const before = version;
@@ -57,8 +57,8 @@ export function watchCommits(options: {
   });
 }
 
-export function watchSqlite(options: WatchOptions): SqliteWatch {
-  const { path, pollIntervalMs, onMore } = options;
+export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
+  const { pollIntervalMs, onMore } = options;
   let waiting = false;
   let retry: NodeJS.Timeout | undefined;
   let retryMs = 0;

@@ -33,14 +33,14 @@ import type { SqlRow, SqlStatement, SqlValue } from '../thread/protocol.ts';
 export type SqliteOutboxTransaction = SqliteTransaction | Pick<DatabaseSync, 'prepare'>;
 
 export function sqliteOutboxLedger(
-  { path, writer, database, reader, reading }: SqliteFile,
+  file: SqliteFile,
   options: OutboxLedgerOptions & { readonly clock?: Clock | undefined } = {},
 ): OutboxLedger<SqliteOutboxTransaction> {
   const { clock = systemClock } = options;
   const ids = createIds({ clock });
   const waiters = createWaiters();
-  const watch = watchCommits({
-    path,
+  const { isDurable, path, writer, database, reader, reading } = file;
+  const watch = watchCommits(file, {
     reader,
     isRelevant: () => isAnyDue(),
     onCommit: () => waiters.wakeAll(),
@@ -101,8 +101,12 @@ export function sqliteOutboxLedger(
   }
 
   const engine: OutboxEngine<SqliteOutboxTransaction> = {
-    database: databaseOf(path),
-    capabilities: { durable: true, crossProcess: true, callerTransaction: true },
+    database: isDurable ? databaseOf(path) : undefined,
+    capabilities: {
+      durable: isDurable,
+      crossProcess: isDurable,
+      callerTransaction: isDurable,
+    },
     enqueue,
     async claim({ workerId, limit, leaseMs }) {
       // Yield: a claim loop must not block the event loop.

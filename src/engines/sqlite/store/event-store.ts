@@ -11,10 +11,10 @@ import type { ScavengeProgress, StoreEngine } from '../../../store/store-engine.
 import { InlineMoved, InlineTransaction } from '../../../projections/inline-appends.ts';
 import type { SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
-import { createSubjectKeyReader, subjectKeysPath } from './subject-keys.ts';
+import { createSubjectKeyReader } from './subject-keys.ts';
 import { inlineWrites } from '../read-models/read-models.ts';
 import { createAppendTail } from '../../../store/append-tail.ts';
-import { isReplyNear, watchSqlite } from '../connection/watch.ts';
+import { isReplyNear } from '../connection/watch.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 
 export interface SqliteStoreOptions extends EventStoreOptions {
@@ -35,11 +35,10 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
     waiters.wakeAll();
   });
   const { writer, reader, reading } = file;
-  const keys = createSubjectKeyReader(subjectKeysPath(file.path), file.busyTimeoutMs);
+  const keys = createSubjectKeyReader(file.connectKeys);
   const head = createHead();
   const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
-  const watch = watchSqlite({
-    path: file.path,
+  const watch = file.watch({
     pollIntervalMs,
     hasMore: () => !isOwnReplyNear() && head() > headAtWakeUp,
     onMore: () => {
@@ -65,8 +64,8 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
     capabilities: {
       multiStreamAppend: true,
       callerTransaction: false,
-      durable: true,
-      crossProcess: true,
+      durable: file.isDurable,
+      crossProcess: file.isDurable,
       followingAppend: true,
     },
     async write(writes, { transaction }) {

@@ -1,6 +1,6 @@
 // Reads of events on the calling thread: a page takes about a millisecond and sees one consistent state.
 
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StreamState } from '../../../store/expected-revision.ts';
 import { createPageMeter, type PageBound } from '../../../store/page-bound.ts';
 import type { StoredRow } from '../../../store/recorded-event.ts';
@@ -65,9 +65,8 @@ type OwnCells = [
 ];
 type Cells = [...OwnCells, stream: string, categoryId: number, tenantId: number];
 
-export function openReader(path: string, busyTimeoutMs: number): SqliteReader {
-  const database = new DatabaseSync(path, { readOnly: true });
-  database.exec(`pragma busy_timeout = ${busyTimeoutMs}; pragma cache_size = -32768`);
+export function createReader(database: DatabaseSync): SqliteReader {
+  database.exec('pragma cache_size = -32768');
   const prepare = (sql: string): StatementSync => database.prepare(sql);
   const cells = (sql: string): StatementSync => {
     const statement = prepare(sql);

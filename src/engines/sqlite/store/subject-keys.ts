@@ -2,7 +2,7 @@
 // writer thread opens the file at the first key. A key is synced before the first event that it encrypts is written.
 
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { eraseFromDisk, truncateLog } from '../connection/schema.ts';
 import type { Handlers, Operation, SqlRow } from '../thread/protocol.ts';
 
@@ -33,22 +33,39 @@ export function subjectKeysPath(path: string): string {
 const selectKeys = `select subject, key, forgotten_at_ms from subject_keys
   where subject in (select value from json_each(?))`;
 
+/** Opens the file of the keys next to the events, at the first key. */
 export function createSubjectKeyFile(
   path: string,
   configure: (database: DatabaseSync) => void,
 ): SubjectKeyFile {
-  let opened: DatabaseSync | undefined;
-  // A process that was killed after it deleted a key may have left the key in the log.
-  if (existsSync(path)) truncateLog(open());
-
-  function open(): DatabaseSync {
-    if (opened !== undefined) return opened;
+  const keys = createSubjectKeys(() => {
     // SQLite gives its log the mode of the file.
     closeSync(openSync(path, 'a', 0o600));
     chmodSync(path, 0o600);
-    const database = new DatabaseSync(path);
+    const { DatabaseSync: Connection } = process.getBuiltinModule('node:sqlite');
+    const database = new Connection(path);
     try {
       configure(database);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
+  // A process that was killed after it deleted a key may have left the key in the log.
+  if (existsSync(path)) truncateLog(keys.open());
+  return keys;
+}
+
+export function createSubjectKeys(
+  connect: () => DatabaseSync,
+): SubjectKeyFile & { readonly open: () => DatabaseSync } {
+  let opened: DatabaseSync | undefined;
+
+  function open(): DatabaseSync {
+    if (opened !== undefined) return opened;
+    const database = connect();
+    try {
       database.exec(
         `create table if not exists subject_keys (
            subject text primary key,
@@ -78,6 +95,7 @@ export function createSubjectKeyFile(
   }
 
   return {
+    open,
     handlers: {
       'keys.create': ({ keys }) => {
         const insert = open().prepare(
@@ -126,13 +144,11 @@ export interface SubjectKeyReader {
   close(): void;
 }
 
-/** Reads keys on the calling thread. */
-export function createSubjectKeyReader(path: string, busyTimeoutMs: number): SubjectKeyReader {
+/** Reads keys on the calling thread. `connect` returns undefined while there is no file. */
+export function createSubjectKeyReader(connect: () => DatabaseSync | undefined): SubjectKeyReader {
   let opened: DatabaseSync | undefined;
   return {
     rows(subjects) {
-      // The file of another process may appear later.
-      if (opened === undefined && !existsSync(path)) return [];
       opened ??= openExisting();
       return opened === undefined ? [] : rowsOf(opened, subjects);
     },
@@ -141,8 +157,8 @@ export function createSubjectKeyReader(path: string, busyTimeoutMs: number): Sub
 
   /** Undefined: another process has created the file, but not yet its table. */
   function openExisting(): DatabaseSync | undefined {
-    const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
-    if (hasKeys(database)) return database;
+    const database = connect();
+    if (database === undefined || hasKeys(database)) return database;
     database.close();
     return undefined;
   }

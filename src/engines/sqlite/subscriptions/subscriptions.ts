@@ -16,13 +16,15 @@ export interface SqliteTransaction {
 }
 
 export function sqliteSubscriptionStorage({
+  isDurable,
   path,
   database,
-}: Pick<SqliteFile, 'database' | 'path'>): SubscriptionStorage<SqliteTransaction> {
+}: Pick<SqliteFile, 'database' | 'isDurable' | 'path'>): SubscriptionStorage<SqliteTransaction> {
   const settlements = sqlSettlements(database.dialect);
   return {
     ...sqlSubscriptionStorage(database),
-    database: databaseOf(path),
+    capabilities: { transactions: true, durable: isDurable, crossProcess: isDurable },
+    database: isDurable ? databaseOf(path) : undefined,
     async begin(fence) {
       const effects: SqlStatement[] = [];
       return {

@@ -1,6 +1,6 @@
 // Reads of tasks, on the calling thread.
 
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { cursorOf, parseCursor } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeMode } from '../../../tasks/task-engine.ts';
 import { taskStates, type StoredTask, type TaskState } from '../../../tasks/task-job.ts';
@@ -34,8 +34,7 @@ export interface TaskReader extends TaskReads {
 
 type Value = string | number;
 
-export function openTaskReader(path: string, busyTimeoutMs: number): TaskReader {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
+export function createTaskReader(database: DatabaseSync): TaskReader {
   const { all, one } = createSqlQuery(database);
   const whole = (row: SqlRow): StoredTask =>
     toStoredTask(

@@ -11,21 +11,20 @@ import type { TasksOptions } from '../../../tasks/create-tasks.ts';
 import type { ClaimRequest, ClaimWait, TaskEngine } from '../../../tasks/task-engine.ts';
 import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { TaskSignal } from '../../../tasks/task-signal.ts';
-import { createSqliteClient } from '../connection/client.ts';
-import type { SqliteFile } from '../connection/file.ts';
+import { createSqliteClient, type ClientFile } from '../connection/client.ts';
 import type { ResultOf, WriterCall, WriterSettings } from '../thread/protocol.ts';
-import { openTaskReader } from './reader.ts';
+import { createTaskReader } from './reader.ts';
 import type { TaskMessage } from './writer.ts';
 
 export function sqliteTaskEngine(
-  file: Pick<SqliteFile, 'busyTimeoutMs' | 'checkFile' | 'path' | 'writer'>,
+  file: ClientFile,
   { clock = systemClock, root }: Pick<TasksOptions, 'clock' | 'root'> = {},
 ): TaskEngine {
-  const { path, busyTimeoutMs } = file;
+  const { isDurable, path, busyTimeoutMs } = file;
   const subjects = createSubjects<string>({ root });
   const codec = createMessageCodec({ clock });
   const waiters = createWaiters();
-  const reader = openTaskReader(path, busyTimeoutMs);
+  const reader = createTaskReader(file.connect());
   const client = createSqliteClient(file, {
     prefix: 'TASKS',
     reader,
@@ -91,16 +90,18 @@ export function sqliteTaskEngine(
 
   return {
     capabilities: {
-      durable: true,
-      crossProcess: true,
+      durable: isDurable,
+      crossProcess: isDurable,
       atomicSignals: true,
       exactLimits: true,
       exactOrder: true,
     },
-    beatThread: {
-      module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
-      settings: { path, busyTimeoutMs } satisfies WriterSettings,
-    },
+    beatThread: isDurable
+      ? {
+          module: new URL(`./beat${extname(import.meta.url)}`, import.meta.url).href,
+          settings: { path, busyTimeoutMs } satisfies WriterSettings,
+        }
+      : undefined,
     enqueue: (entries, nowMs) =>
       write({ operation: 'tasks.enqueue', entries: entries.map(withMessages), nowMs }),
     async changeAndClaim(changes, request, nowMs) {

@@ -79,7 +79,7 @@ interface StoreOperations {
   >;
 }
 
-interface EraseOperations {
+export interface EraseOperations {
   /** Removes deleted content from the log of the file. */
   readonly 'log.erase': Operation<object, true>;
 }

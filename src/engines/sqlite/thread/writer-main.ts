@@ -5,16 +5,9 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
-import { documentsToWrite, hasMoved } from '../../../projections/inline-appends.ts';
-import { isRejected } from '../../../store/expected-revision.ts';
-import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
-import { SqlExpectationFailed } from '../../../store/sql-database.ts';
-import { createBusHandlers } from '../bus/writer.ts';
 import { describeFailure, isBusy } from '../connection/error.ts';
 import { createFileCheck } from '../connection/file-identity.ts';
 import { configureSqlite, eraseFromDisk, migrateSqlite } from '../connection/schema.ts';
-import { createDocuments } from '../read-models/documents.ts';
-import { createAppender } from '../store/appender.ts';
 import {
   createSubjectKeyFile,
   moveSubjectKeys,
@@ -22,20 +15,16 @@ import {
   type KeyOperations,
   type SubjectKeyFile,
 } from '../store/subject-keys.ts';
-import { createTaskWriter } from '../tasks/writer.ts';
 import { toFailure } from './failure.ts';
+import { createOperations } from './operations.ts';
 import { packOutcome, unpackAppends } from './packed-append.ts';
 import {
-  createSqlQuery,
   type Handlers,
-  type InlineWrites,
   type MessageFromWriter,
   type MessageToWriter,
   type OperationName,
   type RequestOf,
   type ResultOf,
-  type SqlRow,
-  type SqlStatement,
   type WriterOperations,
   type WriterReply,
   type WriterRequest,
@@ -105,27 +94,18 @@ function serve(
   keys: SubjectKeyFile,
   path: string,
 ): (message: MessageToWriter) => void {
-  const appender = createAppender(database);
-  const documents = createDocuments(database);
-  const bus = createBusHandlers(database);
-  const tasks = createTaskWriter(database, bus);
-  const { all } = createSqlQuery(database);
+  const operations = createOperations(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
   const log = createLogSync(database, path);
   const checkFile = createFileCheck(path);
   const handlers: Handlers<WriterOperations> = {
-    ...bus,
-    ...tasks.handlers,
-    ...documents.handlers,
+    ...operations.handlers,
     ...keys.handlers,
     'log.erase': () => {
       eraseFromDisk(database);
       return true;
     },
-    'store.append': ({ writes, nowMs, inline }) =>
-      inline === undefined ? appender.together(writes, nowMs) : appendInline(writes, nowMs, inline),
-    'sql.run': ({ statements }) => statements.map(runStatement),
   };
 
   const queue = createRequestQueue();
@@ -213,12 +193,12 @@ function serve(
       return failAll(work, error);
     }
     try {
-      appender.begin();
+      operations.begin();
       const outcomes: number[] = [];
       const replies: WriterReply[] = [];
       for (const each of work) {
         if ('write' in each) {
-          packOutcome(each.id, appender.one(each.write, each.nowMs), outcomes);
+          packOutcome(each.id, operations.appendOne(each.write, each.nowMs), outcomes);
         } else {
           replies.push({ id: each.id, ok: true, result: execute(each) });
         }
@@ -228,9 +208,7 @@ function serve(
     } catch (error) {
       // On a full disk SQLite has rolled back already; a second rollback would hide the reason.
       if (database.isTransaction) database.exec('rollback');
-      appender.clearCache();
-      documents.clearCache();
-      tasks.clearCache();
+      operations.clearCaches();
       if (work.length === 1) return failAll(work, error);
       // Run each request in a separate commit, so that no request fails because of another one.
       const alone = work.map((each) => runGroup([each]));
@@ -250,37 +228,6 @@ function serve(
 
   function execute<Name extends OperationName>(request: RequestOf<Name>): ResultOf<Name> {
     return handlers[request.operation](request);
-  }
-
-  /** Writes the events together with their documents, or nothing if the documents were computed for other revisions. */
-  function appendInline(
-    writes: readonly StreamWrite[],
-    nowMs: number,
-    inline: InlineWrites,
-  ): readonly WriteOutcome[] | 'moved' {
-    database.exec('savepoint inline');
-    const outcomes = appender.together(writes, nowMs);
-    const isMoved =
-      !outcomes.some(isRejected) &&
-      (hasMoved(inline.revisions, outcomes) ||
-        documentsToWrite(inline.documents, writes, outcomes).some((each) =>
-          documents.handlers['documents.write'](each).includes('foreign'),
-        ));
-    if (isMoved) {
-      database.exec('rollback to inline');
-      appender.clearCache();
-      documents.clearCache();
-    }
-    database.exec('release inline');
-    return isMoved ? 'moved' : outcomes;
-  }
-
-  function runStatement({ sql, values, expect }: SqlStatement): readonly SqlRow[] {
-    const rows = all(sql, ...values);
-    if (expect !== undefined && rows.length !== expect.rows) {
-      throw new SqlExpectationFailed(expect.what);
-    }
-    return rows;
   }
 }
 

@@ -245,7 +245,7 @@ export async function startSqliteWriter(
           : { id, operation: 'store.append', writes, nowMs, inline };
       return send<'store.append'>(
         part,
-        (outcomes) => appended.push(...rowsOf(writes, nowMs, outcomes)),
+        (outcomes) => appended.push(...appendedRows(writes, nowMs, outcomes)),
         { isAppend: true },
       );
     },
@@ -268,7 +268,8 @@ export async function startSqliteWriter(
   }
 }
 
-function rowsOf(
+/** The rows of an append that stored something, stream by stream. */
+export function appendedRows(
   writes: readonly StreamWrite[],
   nowMs: number,
   outcomes: readonly WriteOutcome[] | 'moved',

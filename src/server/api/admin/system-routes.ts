@@ -102,12 +102,12 @@ export function systemRoutes({ platform }: AdminContext): readonly Route[] {
   ];
 }
 
-/** The settings that lead to these roles; files that exist only while they are open cannot be checked. */
+/** The settings that lead to these roles. */
 function urlsOf(roles: readonly ResolvedRole[]): EngineUrls {
   return Object.fromEntries(
     urlFields.flatMap((field) => {
       const target = roles.find(({ role }) => role === field)?.target;
-      if (target === undefined || target.connection === 'temporary:') return [];
+      if (target === undefined) return [];
       const { connection, schema } = target;
       if (schema === undefined) return [[field, connection]];
       return [[field, `${connection}${connection.includes('?') ? '&' : '?'}schema=${schema}`]];

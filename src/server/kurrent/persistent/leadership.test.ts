@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentObserver } from '../../../foundation/observer.ts';
-import { memorySubscriptionStorage } from '../../../subscriptions/memory/storage.ts';
+import { memorySubscriptionStorage } from '../../../testing/support/subscriptions/memory/storage.ts';
 import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
 import { fakeClock, type FakeClock } from '../../../testing/fake-clock.ts';
 import { createLeadership, soleLeadership, type Leadership } from './leadership.ts';

@@ -12,11 +12,11 @@ export interface KeyClaimsCase {
  * The suite over one implementation; `open` is asked once per case, and keys are fresh in each.
  *
  * @example
- * import { memoryKeyClaims } from 'millrace/aggregates';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { keyClaimsConformance } from 'millrace/testing';
  * import { test } from 'node:test';
  *
- * for (const { name, run } of keyClaimsConformance(async () => memoryKeyClaims())) test(name, run);
+ * for (const { name, run } of keyClaimsConformance(async () => openMemory().keyClaims)) test(name, run);
  */
 export function keyClaimsConformance(
   open: () => Promise<KeyClaims & Partial<AsyncDisposable>>,

@@ -13,11 +13,11 @@ export interface SnapshotStoreCase {
  * in each case, so all of them may share one database.
  *
  * @example
- * import { memorySnapshots } from 'millrace/aggregates';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { snapshotStoreConformance } from 'millrace/testing';
  * import { test } from 'node:test';
  *
- * for (const { name, run } of snapshotStoreConformance(async () => memorySnapshots())) {
+ * for (const { name, run } of snapshotStoreConformance(async () => openMemory().snapshots)) {
  *   test(name, run);
  * }
  */

@@ -33,12 +33,12 @@ const topics: readonly {
  * The cases, for any test runner.
  *
  * @example
+ * import { openMemory } from 'millrace/engines/memory';
  * import { test } from 'node:test';
- * import { memoryOutboxLedger } from 'millrace/outbox';
  * import { outboxLedgerConformance } from 'millrace/testing';
  *
- * const capabilities = memoryOutboxLedger().capabilities;
- * const open = async () => ({ ledger: memoryOutboxLedger() });
+ * const capabilities = openMemory().outbox.capabilities;
+ * const open = async () => ({ ledger: openMemory().outbox });
  * for (const { name, skip, run } of outboxLedgerConformance<never>({ capabilities, open })) {
  *   test(name, { skip: skip ?? false }, run);
  * }

@@ -7,7 +7,7 @@ import {
   type DocumentChange,
   type Documents,
 } from '../../../projections/documents.ts';
-import { memoryReadModels } from '../../../projections/memory/read-models.ts';
+import { referenceReadModels } from './reference-read-models.ts';
 import {
   walk,
   type Currency,
@@ -76,7 +76,7 @@ export const modelCases: ReadModelCases = Object.fromEntries(
     `random writes result in the documents of the model (seed ${seed})`,
     async ({ documents, model }: ReadModelContext) => {
       const random = seededRandom(seed);
-      const plain = documentsOf(memoryReadModels(), model);
+      const plain = documentsOf(referenceReadModels(), model);
       for (let step = 0; step < 25; step += 1) {
         const changes = randomChanges(random);
         assert.deepEqual(await documents.write(changes), await plain.write(changes), `${step}`);

@@ -40,10 +40,10 @@ const topics: Readonly<Record<string, ReadModelCases>> = {
  *
  * @example
  * import { test } from 'node:test';
- * import { memoryReadModels } from 'millrace/projections';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { readModelsConformance } from 'millrace/testing';
  *
- * const store = memoryReadModels();
+ * const store = openMemory().readModels;
  * const cases = readModelsConformance({ capabilities: store.capabilities, open: async () => store });
  * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
  */

@@ -21,10 +21,10 @@ let runs = 0;
  *
  * @example
  * import { test } from 'node:test';
- * import { memorySagaIndex } from 'millrace/reactors';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { sagaIndexConformance } from 'millrace/testing';
  *
- * for (const { name, run } of sagaIndexConformance(async () => memorySagaIndex())) test(name, run);
+ * for (const { name, run } of sagaIndexConformance(async () => openMemory().sagas)) test(name, run);
  */
 export function sagaIndexConformance(
   open: () => Promise<SagaIndex>,

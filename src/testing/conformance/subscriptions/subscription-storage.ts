@@ -7,7 +7,7 @@ import { leaseCases } from './lease-store.ts';
 import { processedCases } from './processed-events.ts';
 import type { StorageCase, StorageCases, SubscriptionStorageFixture } from './fixture.ts';
 import { transactionCases } from './effect-transaction.ts';
-import { memorySubscriptionStorage } from '../../../subscriptions/memory/storage.ts';
+import { openMemory } from '../../../engines/memory/index.ts';
 import type {
   LeaseStore,
   SubscriptionStorage,
@@ -37,10 +37,10 @@ const topics: Readonly<Record<string, StorageCases>> = {
  *
  * @example
  * import { test } from 'node:test';
- * import { memorySubscriptionStorage } from 'millrace/subscriptions';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { subscriptionStorageConformance } from 'millrace/testing';
  *
- * const storage = memorySubscriptionStorage();
+ * const storage = openMemory().subscriptions;
  * const { capabilities } = storage;
  * const cases = subscriptionStorageConformance({ capabilities, open: async () => storage });
  * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
@@ -56,17 +56,17 @@ export function subscriptionStorageConformance<Transaction>(
  *
  * @example
  * import { test } from 'node:test';
- * import { memorySubscriptionStorage } from 'millrace/subscriptions';
+ * import { openMemory } from 'millrace/engines/memory';
  * import { leaseStoreConformance } from 'millrace/testing';
  *
- * const { leases } = memorySubscriptionStorage();
+ * const { leases } = openMemory().subscriptions;
  * const cases = leaseStoreConformance({ open: async () => leases });
  * for (const { name, skip, run } of cases) test(name, { skip: skip ?? false }, run);
  */
 export function leaseStoreConformance(fixture: LeaseStoreFixture): readonly StorageCase[] {
   // The lease cases use nothing else.
   const around = (leases: LeaseStore): SubscriptionStorage => ({
-    ...memorySubscriptionStorage(),
+    ...openMemory().subscriptions,
     leases,
   });
   return casesOf(

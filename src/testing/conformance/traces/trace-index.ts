@@ -15,11 +15,11 @@ let runs = 0;
  * The cases, for any test runner. Each uses separate flows; nothing else may use the index.
  *
  * @example
+ * import { openMemory } from 'millrace/engines/memory';
  * import { test } from 'node:test';
- * import { memoryTraceIndex } from 'millrace/traces';
  * import { traceIndexConformance } from 'millrace/testing';
  *
- * for (const { name, run } of traceIndexConformance(async () => memoryTraceIndex())) test(name, run);
+ * for (const { name, run } of traceIndexConformance(async () => openMemory().traces)) test(name, run);
  */
 export function traceIndexConformance(open: () => Promise<TraceIndex>): readonly TraceIndexCase[] {
   const cases: Readonly<Record<string, (index: TraceIndex, flow: string) => Promise<void>>> = {

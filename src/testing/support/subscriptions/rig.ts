@@ -3,18 +3,23 @@
 import { openMemory, type MemoryEngine } from '../../../engines/memory/index.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import { newEvent } from '../../conformance/store/fixture.ts';
+import type { SubscriptionStorage } from '../../../subscriptions/subscription-storage.ts';
+import { memorySubscriptionStorage, type MemoryTransaction } from './memory/storage.ts';
 import { fakeClock, type FakeClock } from '../../fake-clock.ts';
 
 export interface Rig {
   readonly clock: FakeClock;
-  readonly db: MemoryEngine;
+  readonly db: Pick<MemoryEngine, 'store'> & {
+    readonly subscriptions: SubscriptionStorage<MemoryTransaction>;
+  };
   /** Appends one event per number; each letter is a stream. */
   readonly append: (stream: string, ...numbers: readonly number[]) => Promise<void>;
 }
 
 export function createRig(): Rig {
   const clock = fakeClock();
-  const db = openMemory({ clock });
+  const { store } = openMemory({ clock });
+  const db = { store, subscriptions: memorySubscriptionStorage({ clock }) };
   return {
     clock,
     db,

@@ -2,7 +2,7 @@
 // killed or frozen at any call.
 
 import type fc from 'fast-check';
-import type { MemoryTransaction } from '../../../subscriptions/memory/storage.ts';
+import type { MemoryTransaction } from './memory/storage.ts';
 import type {
   EffectTransaction,
   Settlement,

@@ -1,8 +1,12 @@
-// The storage of subscriptions in memory, for unit tests and as the reference for the durable
-// implementations.
+// The storage of subscriptions in memory, without SQL: the reference for those of the engines. Its transactions run
+// effects of the test.
 
-import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { decideAcquire, decideRenew, releasedAtMs } from '../rules/decide-lease.ts';
+import { systemClock, type Clock } from '../../../../foundation/clock.ts';
+import {
+  decideAcquire,
+  decideRenew,
+  releasedAtMs,
+} from '../../../../subscriptions/rules/decide-lease.ts';
 import type {
   CheckpointStore,
   SubscriptionState,
@@ -12,7 +16,7 @@ import type {
   ShardKey,
   ProcessedEvents,
   WaitingEvents,
-} from '../subscription-storage.ts';
+} from '../../../../subscriptions/subscription-storage.ts';
 import { memoryDeadLetters } from './dead-letters.ts';
 import {
   checkFence,
@@ -30,15 +34,7 @@ export interface MemoryTransaction {
   readonly onCommit: (effect: () => void) => void;
 }
 
-/**
- * Lost with the process. Runners that share one storage behave like processes that share a database.
- *
- * @example
- * import { memorySubscriptionStorage } from 'millrace/subscriptions';
- *
- * const storage = memorySubscriptionStorage();
- * await storage.checkpoints.open('sub:core-lookup:currency-projection:v1', 1);
- */
+/** Runners that share one storage behave like processes that share a database. */
 export function memorySubscriptionStorage(
   options: { readonly clock?: Clock | undefined } = {},
 ): SubscriptionStorage<MemoryTransaction> {

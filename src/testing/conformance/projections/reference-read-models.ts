@@ -1,7 +1,7 @@
-// Read models in memory, for unit tests and as the reference for the durable engines.
+// Read models in memory without SQL: the reference for those of the engines.
 
-import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { systemClock, type Clock } from '../../../foundation/clock.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import type {
   DocumentOutcome,
   DocumentPage,
@@ -10,9 +10,14 @@ import type {
   PageQuery,
   RangeBounds,
   ReadModelStore,
-} from '../read-model-store.ts';
-import { decideDocument } from '../rules/decide-document.ts';
-import { compareIds, fromCursor, toCursor, type SortKey } from '../rules/page-cursor.ts';
+} from '../../../projections/read-model-store.ts';
+import { decideDocument } from '../../../projections/rules/decide-document.ts';
+import {
+  compareIds,
+  fromCursor,
+  toCursor,
+  type SortKey,
+} from '../../../projections/rules/page-cursor.ts';
 
 interface Space {
   readonly documents: Map<string, DocumentWrite>;
@@ -22,17 +27,7 @@ interface Space {
   generation: number;
 }
 
-/**
- * Lost with the process.
- *
- * @example
- * import { memoryReadModels } from 'millrace/projections';
- *
- * await using readModels = memoryReadModels();
- * const model = { bc: 'banking', aggregate: 'currency', version: 1 };
- * console.log(await readModels.load(model, [{ tenant: 'core', id: 'USD' }])); // [undefined]
- */
-export function memoryReadModels(
+export function referenceReadModels(
   options: { readonly clock?: Clock | undefined } = {},
 ): ReadModelStore & AsyncDisposable {
   const { clock = systemClock } = options;

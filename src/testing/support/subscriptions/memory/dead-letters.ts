@@ -1,6 +1,10 @@
-import { matchesFilter, type DeadLetter, type DeadLetterFilter } from '../dead-letter.ts';
-import { subscriptionLimits } from '../subscription-limits.ts';
-import type { DeadLetterStore } from '../subscription-storage.ts';
+import {
+  matchesFilter,
+  type DeadLetter,
+  type DeadLetterFilter,
+} from '../../../../subscriptions/dead-letter.ts';
+import { subscriptionLimits } from '../../../../subscriptions/subscription-limits.ts';
+import type { DeadLetterStore } from '../../../../subscriptions/subscription-storage.ts';
 import { checkFence, insertWaiting, shardIn, type MemoryTables } from './tables.ts';
 
 export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {

@@ -1,20 +1,20 @@
+import { openMemory } from './index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fakeClock } from '../testing/fake-clock.ts';
-import { newMessage } from '../testing/conformance/outbox/fixture.ts';
-import { memoryOutboxLedger } from './memory-outbox-ledger.ts';
-import { outboxLedgerConformance } from '../testing/conformance/outbox/outbox-ledger.ts';
+import { fakeClock } from '../../testing/fake-clock.ts';
+import { newMessage } from '../../testing/conformance/outbox/fixture.ts';
+import { outboxLedgerConformance } from '../../testing/conformance/outbox/outbox-ledger.ts';
 
 for (const { name, skip, run } of outboxLedgerConformance<never>({
-  capabilities: memoryOutboxLedger().capabilities,
-  open: async () => ({ ledger: memoryOutboxLedger() }),
+  capabilities: openMemory().outbox.capabilities,
+  open: async () => ({ ledger: openMemory().outbox }),
 })) {
   test(`outbox in memory: ${name}`, { skip: skip ?? false }, run);
 }
 
 test('leases and due times follow the clock of the test', async () => {
   const clock = fakeClock();
-  const ledger = memoryOutboxLedger({ clock });
+  const ledger = openMemory({ clock }).outbox;
   await ledger.enqueue(newMessage({ dueAt: new Date(clock.now() + 1_000) }));
   assert.equal((await ledger.claimDueBatch('w', 1)).length, 0);
   await clock.advance(1_000);
@@ -31,6 +31,6 @@ test('the suite has at least sixty cases', () => {
     crossProcess: true,
     callerTransaction: true,
   };
-  const open = async () => ({ ledger: memoryOutboxLedger() });
+  const open = async () => ({ ledger: openMemory().outbox });
   assert.ok(outboxLedgerConformance({ capabilities, open }).length >= 60);
 });

@@ -1,5 +1,5 @@
 import { after, test } from 'node:test';
-import { openMemory } from '../../engines/memory/index.ts';
+import { openMemory } from './index.ts';
 import { projectionsConformance } from '../../testing/conformance/projections/projections.ts';
 
 const db = openMemory();

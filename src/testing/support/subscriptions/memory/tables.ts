@@ -1,9 +1,9 @@
 // The tables of the in-memory storage and the functions that its parts share.
 
-import type { EventFilter } from '../../store/event-filter.ts';
-import type { Position } from '../../store/position.ts';
-import type { DeadLetter } from '../dead-letter.ts';
-import type { LeaseRow } from '../rules/decide-lease.ts';
+import type { EventFilter } from '../../../../store/event-filter.ts';
+import type { Position } from '../../../../store/position.ts';
+import type { DeadLetter } from '../../../../subscriptions/dead-letter.ts';
+import type { LeaseRow } from '../../../../subscriptions/rules/decide-lease.ts';
 import {
   leaseLost,
   type Fence,
@@ -11,7 +11,7 @@ import {
   type SettleResult,
   type ShardKey,
   type WaitingEvent,
-} from '../subscription-storage.ts';
+} from '../../../../subscriptions/subscription-storage.ts';
 
 export interface MemoryBlockedStream {
   /** Undefined while the stream is parked by a dead letter. */

@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { subscriptionStorageConformance } from '../../testing/conformance/subscriptions/subscription-storage.ts';
+import { subscriptionStorageConformance } from '../../../conformance/subscriptions/subscription-storage.ts';
 import { memorySubscriptionStorage, type MemoryTransaction } from './storage.ts';
 
 const storage = memorySubscriptionStorage();
@@ -15,5 +15,5 @@ for (const { name, skip, run } of subscriptionStorageConformance<MemoryTransacti
     count: async (key) => effects.filter((each) => each === key).length,
   },
 })) {
-  test(`subscriptions in memory: ${name}`, { skip: skip ?? false }, run);
+  test(`reference of subscriptions: ${name}`, { skip: skip ?? false }, run);
 }

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readModelsConformance } from '../../testing/conformance/projections/read-models.ts';
-import { fakeClock } from '../../testing/fake-clock.ts';
-import { readModel, readModelLimits } from '../read-model.ts';
-import { memoryReadModels } from './read-models.ts';
+import { readModelsConformance } from './read-models.ts';
+import { fakeClock } from '../../fake-clock.ts';
+import { readModel, readModelLimits } from '../../../projections/read-model.ts';
+import { referenceReadModels } from './reference-read-models.ts';
 
-const store = memoryReadModels();
+const store = referenceReadModels();
 
 for (const { name, skip, run } of readModelsConformance({
   capabilities: store.capabilities,
   open: async () => store,
   async closed() {
-    const closed = memoryReadModels();
+    const closed = referenceReadModels();
     await closed[Symbol.asyncDispose]();
     return closed;
   },
 })) {
-  test(`read models in memory: ${name}`, { skip: skip ?? false }, run);
+  test(`reference of read models: ${name}`, { skip: skip ?? false }, run);
 }
 
 test('a cached list expires after its TTL by the given clock', async () => {
   const clock = fakeClock();
-  const readModels = memoryReadModels({ clock });
+  const readModels = referenceReadModels({ clock });
   const model = { bc: 'banking', aggregate: 'currency', version: 1 };
   const key = { tenant: 'core', hash: 'a'.repeat(32) };
   const { generation } = await readModels.list(model, key);
