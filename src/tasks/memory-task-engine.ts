@@ -7,7 +7,7 @@ import { claimUntilFound, type ClaimAnswer } from './claim-until-found.ts';
 import { cursorOf, parseCursor } from './list-cursor.ts';
 import { createMemoryClaims, createMemoryTaskRows } from './memory-task-rows.ts';
 import type { ClaimRequest, TaskEngine, TaskFilter, TypeMode, WorkerBeat } from './task-engine.ts';
-import { isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
+import { fieldBytes, isTerminal, taskStates, type TaskHead, type TaskState } from './task-job.ts';
 import type { TaskSignal } from './task-signal.ts';
 
 /** The engine with access to its streams. */
@@ -82,7 +82,7 @@ export function memoryTaskEngine(
       failIfClosed();
       return refs.map(({ id }) => tasks.get(id)?.head);
     },
-    async list(filter, { cursor, limit }) {
+    async list(filter, { cursor, limit, bytesMax = Infinity }) {
       failIfClosed();
       const after = cursor === undefined ? undefined : parseCursor(cursor);
       const all = [...tasks.values()]
@@ -91,9 +91,14 @@ export function memoryTaskEngine(
             matchesFilter(filter, head) && (after === undefined || isAfter(head, after)),
         )
         .toSorted((a, b) => newestFirst(a.head, b.head));
-      const page = all.slice(0, limit);
+      let bytes = 0;
+      const page = all.slice(0, limit).filter(({ fields }) => {
+        const isWithin = bytes < bytesMax;
+        bytes += fieldBytes(fields);
+        return isWithin;
+      });
       const last = page.at(-1)?.head;
-      return { tasks: page, cursor: all.length > limit && last ? cursorOf(last) : undefined };
+      return { tasks: page, cursor: all.length > page.length && last ? cursorOf(last) : undefined };
     },
     async counts() {
       failIfClosed();
