@@ -54,7 +54,7 @@ export function redisReadModels(
     model: ModelKey,
     tenant: string,
     ids: readonly string[],
-    bytesMax?: number | undefined,
+    bytesMax?: number,
   ): Promise<readonly (Loaded | undefined)[]> {
     if (ids.length === 0) return [];
     const keyspace = readModelKeyspace(model, tenant, shape);
