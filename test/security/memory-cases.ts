@@ -50,8 +50,8 @@ const mebibyte = 1_048_576;
 const heapBytes = 512 * mebibyte;
 /** The heap, buffers of sockets and of SQLite, and the code. */
 const rssBytesMax = 1_000 * mebibyte;
-/** 1 MiB, and the largest item. On Redis and NATS, a list of jobs has no payloads. */
-const pageCharsMax = 4 * mebibyte;
+/** 1 MiB, and the last items. On Redis and NATS, a list of jobs has no payloads. */
+const pageCharsMax = 8 * mebibyte;
 
 const large = { text: `${'x'.repeat(1_000_000)}\u0394` };
 const stream = 'shop.order.v1-core-o1';

@@ -41,7 +41,7 @@ interface Loaded {
 /** Limits the retries of a lookup: the index value may move to another document between the two reads. */
 const findRoundsMax = 10;
 /** Members that one call reads of a large set, when the page is limited in bytes. */
-const countMax = 4;
+const countMax = 2;
 
 export function redisReadModels(
   connection: RedisConnection,
