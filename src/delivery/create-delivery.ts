@@ -4,6 +4,7 @@
 import { idempotencyKeyOf } from '../contracts/idempotency-key.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode, MillraceError } from '../foundation/error.ts';
+import { errorFacts } from '../foundation/failure-cause.ts';
 import { traceOf, silentObserver, type Observer } from '../foundation/observer.ts';
 import { nextTurn } from '../foundation/async/next-turn.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
@@ -18,7 +19,7 @@ import {
   type BreakerState,
 } from './circuit-breaker.ts';
 import type { DeliveryMessage } from './delivery-message.ts';
-import { outcomeOfError, type DeliveryOutcome } from './delivery-outcome.ts';
+import { outcomeOfError, shownFailure, type DeliveryOutcome } from './delivery-outcome.ts';
 import type { Destination } from './destination.ts';
 import {
   checkRateLimit,
@@ -197,7 +198,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return new Promise((resolve) => {
       const cancel = (reason: Error): void => {
         cancelled.abort(reason);
-        void nextTurn().then(() => end({ kind: 'retry', error: reason.message, ambiguous: true }));
+        const facts = errorFacts(reason);
+        const late = { kind: 'retry', error: reason.message, ambiguous: true, facts } as const;
+        void nextTurn().then(() => end(late));
       };
       const onAbort = (): void =>
         cancel(hasCode(signal.reason, 'HANDLER_TIMEOUT') ? signal.reason : aborted(signal));
@@ -254,7 +257,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     );
     const outcome = await call({ ...message, headers: { ...message.headers, ...span.context } });
     span.set({ outcome: outcome.kind });
-    if (outcome.kind !== 'sent' && isTried(outcome)) span.fail(outcome.error);
+    if (outcome.kind !== 'sent' && isTried(outcome)) {
+      const code = shownFailure(outcome);
+      span.fail(Object.assign(new Error(code), { code }));
+    }
     span.end();
     return outcome;
   }

@@ -4,7 +4,7 @@ import { errorFacts, type ErrorFacts } from '../foundation/failure-cause.ts';
 import { errorText as textOfError } from '../foundation/error-text.ts';
 import { outcomeOf as wordOf } from '../foundation/handler-outcome.ts';
 
-/** The start of an HTTP response. */
+/** The start of an HTTP response, or the status and text of another protocol. Logs and spans never have the text. */
 export interface ReceiverResponse {
   readonly status: number;
   readonly body: string;
@@ -52,6 +52,12 @@ export interface Dead {
 }
 
 export type DeliveryOutcome = Sent | Retry | Dead;
+
+/** The failure without the text of a receiver, which may quote the message. */
+export function shownFailure({ answer, facts }: Retry | Dead): string {
+  if (answer !== undefined) return `status ${answer.status}`;
+  return facts?.code ?? facts?.name ?? 'DELIVERY_FAILED';
+}
 
 export const errorTextLimits = { charsMax: 5_000 } as const;
 

@@ -52,7 +52,7 @@ function loggedFailure(outcome: OutboxOutcome): object {
   if (!('error' in outcome)) return {};
   const { error, attempt } = outcome;
   if (attempt?.status === undefined) return { error };
-  return { error: `HTTP ${attempt.status}`, answerChars: attempt.answer?.length };
+  return { error: `status ${attempt.status}`, answerChars: attempt.answer?.length };
 }
 
 async function reportDead(

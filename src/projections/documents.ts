@@ -169,15 +169,15 @@ export function documentsOf<Document extends object>(
       }
       return found(await store.find(model, tenant, { index, value }));
     },
-    async bySet(tenant, set, { limit, cursor } = {}) {
+    async bySet(tenant, set, { limit, ...from } = {}) {
       checkTenant(tenant);
       checkName('set', model.sets, set);
-      return pageOf(await store.members(model, tenant, { set, limit: limitOf(limit), cursor }));
+      return pageOf(await store.members(model, tenant, { ...from, set, limit: limitOf(limit) }));
     },
     async byRange(tenant, range, options = {}) {
       const bounds = boundsOf(tenant, range, options);
-      const { limit, cursor, direction = 'ascending' } = options;
-      const query = { ...bounds, direction, limit: limitOf(limit), cursor };
+      const { limit, cursor, bytesMax, direction = 'ascending' } = options;
+      const query = { ...bounds, direction, limit: limitOf(limit), cursor, bytesMax };
       return pageOf(await store.range(model, tenant, query));
     },
     count: async (tenant, range, options = {}) =>

@@ -90,6 +90,11 @@ export interface PageQuery {
   readonly limit: number;
   /** Opaque cursor of the previous page. An invalid cursor fails with `CURSOR_INVALID`. */
   readonly cursor?: string | undefined;
+  /**
+   * The page ends with the document whose text reaches this number of bytes. Without `orderedSets`, a few more documents
+   * of a set may follow. Default: no limit.
+   */
+  readonly bytesMax?: number | undefined;
 }
 
 /** Removed documents are left out. */

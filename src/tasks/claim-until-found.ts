@@ -18,6 +18,7 @@ export async function claimUntilFound(
   {
     waitMs,
     signal,
+    aroundClaim = (search) => search(),
     clock,
     waiters,
   }: ClaimWait & { readonly clock: Clock; readonly waiters: Waiters },
@@ -33,7 +34,9 @@ export async function claimUntilFound(
     // The claim may fail before it awaits `woken`.
     woken.catch(() => undefined);
     try {
-      const found = await claim({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs });
+      const found = await aroundClaim(async () =>
+        claim({ ...request, nowMs, aliveUntilMs: nowMs + leaseMs }),
+      );
       const leftMs = untilMs - clock.now();
       if (found.claimed.length > 0 || leftMs <= 0) return found.claimed;
       const sleepMs = Math.max(0, Math.min(leftMs, found.freeAtMs - clock.now(), sleepMsMax));

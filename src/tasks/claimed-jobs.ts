@@ -19,10 +19,22 @@ import {
   decideStepStart,
   decideWait,
 } from './rules/decide-step.ts';
-import { applyDecision, type DecideContext, type Decision } from './rules/task-decision.ts';
+import {
+  applyDecision,
+  withRoom,
+  type DecideContext,
+  type Decision,
+} from './rules/task-decision.ts';
 import type { TaskEngine } from './task-engine.ts';
 import type { ChangeBatcher } from './task-changes.ts';
-import { isTerminal, neverMs, subjectOfJob, taskTypeOf, type StoredTask } from './task-job.ts';
+import {
+  fieldBytes,
+  isTerminal,
+  neverMs,
+  subjectOfJob,
+  taskTypeOf,
+  type StoredTask,
+} from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
 import { endedChildren, type TaskChanges } from './task-changes.ts';
@@ -38,20 +50,34 @@ export interface ClaimedJobs {
 }
 
 export function createClaimedJobs(): ClaimedJobs {
-  const tasks = new Map<string, StoredTask>();
+  const tasks = new Map<string, { readonly task: StoredTask; readonly bytes: number }>();
+  let bytes = 0;
+
+  function remove(id: string): void {
+    bytes -= tasks.get(id)?.bytes ?? 0;
+    tasks.delete(id);
+  }
+
   return {
     get({ id, fence }) {
-      const task = tasks.get(id);
+      const task = tasks.get(id)?.task;
       return task?.head.fence === fence ? task : undefined;
     },
     remember(task) {
-      tasks.delete(task.head.id);
-      tasks.set(task.head.id, task);
-      // The oldest record is evicted; the next call of its worker reads it again.
-      if (tasks.size > limits.claimedJobsMax) tasks.delete(tasks.keys().next().value ?? '');
+      const { id } = task.head;
+      remove(id);
+      const size = fieldBytes(task.fields);
+      tasks.set(id, { task, bytes: size });
+      bytes += size;
+      // The oldest records are evicted; the next call of their worker reads them again.
+      for (const [oldest] of tasks) {
+        const isOver = tasks.size > limits.claimedJobsMax || bytes > limits.claimedJobsBytesMax;
+        if (!isOver || oldest === id) return;
+        remove(oldest);
+      }
     },
     evict(id, fence) {
-      if (fence === undefined || tasks.get(id)?.head.fence === fence) tasks.delete(id);
+      if (fence === undefined || tasks.get(id)?.task.head.fence === fence) remove(id);
     },
   };
 }
@@ -143,26 +169,24 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
     async startStep(token, { name, kind = 'step', timeoutMs }) {
       checkName('name', name);
       await write(token, (task, decide) => {
-        checkSteps(task);
         const ms = timeoutMs ?? decide.type.stepTimeoutMs;
         checkInteger('timeoutMs', ms, { min: 1, max: limits.durationMsMax });
-        return decideStepStart(task, { name, kind, timeoutMs: ms }, decide);
+        return withRoom(task, decideStepStart(task, { name, kind, timeoutMs: ms }, decide));
       });
     },
     async finishStep(token, { name, kind = 'step', result, isCompensable }) {
       checkName('name', name);
       encodeValue(`result of ${name}`, result);
-      await write(token, (task, decide) => {
-        checkSteps(task);
-        return decideStepFinish(task, { name, kind, result, isCompensable }, decide);
-      });
+      await write(token, (task, decide) =>
+        withRoom(task, decideStepFinish(task, { name, kind, result, isCompensable }, decide)),
+      );
     },
     async failStep(token, { name, kind = 'step', failure, retries = 0, retryAfterMs }) {
       checkName('name', name);
       checkInteger('retries', retries, { min: 0, max: limits.retriesMax });
       const step = { name, kind, failure: toFailure(failure, token), retries, retryAfterMs };
       const { isRetried } = await write(token, (task, decide) =>
-        decideStepFailure(task, step, decide),
+        withRoom(task, decideStepFailure(task, step, decide)),
       );
       return { isRetried };
     },
@@ -196,7 +220,6 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       if (timeoutMs !== undefined) checkInteger('timeoutMs', timeoutMs, bounds);
       let outcome: Awaited<ReturnType<ClaimedJobCalls['waitForEvent']>> = { kind: 'released' };
       await writeExactly(token, (task, decide) => {
-        checkSteps(task);
         const found = firstEvent(task, event);
         const before = stepOf(task, name);
         const untilMs =
@@ -204,14 +227,12 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
         if (found !== undefined || untilMs <= decide.nowMs) {
           const { payload } = found?.record ?? { payload: undefined };
           outcome = found === undefined ? { kind: 'timeout' } : { kind: 'event', payload };
-          return decideStepFinish(
-            task,
-            { name, kind: 'event', result: outcome, dropField: found?.field },
-            decide,
-          );
+          const step = { name, kind: 'event', result: outcome, dropField: found?.field } as const;
+          return withRoom(task, decideStepFinish(task, step, decide));
         }
         outcome = { kind: 'released' };
-        return decideWait(task, { kind: 'event', step: name, event, untilMs }, decide);
+        const wait = { kind: 'event', step: name, event, untilMs } as const;
+        return withRoom(task, decideWait(task, wait, decide));
       });
       return outcome;
     },
@@ -237,7 +258,7 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       const ended = await endedChildren(engine, ids, subject);
       if (ended !== undefined) {
         const step = { name, kind: 'children', result: ended } as const;
-        await write(token, (task, decide) => decideStepFinish(task, step, decide));
+        await write(token, (task, decide) => withRoom(task, decideStepFinish(task, step, decide)));
         return { kind: 'ended', children: ended };
       }
       await write(token, (task, decide) =>
@@ -269,12 +290,6 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
       await write(token, decideRelease);
     },
   };
-}
-
-function checkSteps(task: StoredTask): void {
-  const count = Object.keys(task.fields).length;
-  if (count < limits.stepsMax) return;
-  throw invalid('name', `exceeds the limit of ${limits.stepsMax} steps per job`);
 }
 
 function toFailure(failure: TaskFailure, { id }: { readonly id: string }): TaskFailure {

@@ -1,5 +1,6 @@
 // Tasks over an engine: checks at the edge, decisions, and the batches in which calls reach the engine.
 
+import { batchesOf } from '../foundation/async/batches-of.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
@@ -20,7 +21,7 @@ import { decideCancel, decideErased } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
-import type { DecideContext } from './rules/task-decision.ts';
+import { withRoom, type DecideContext } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createClaimedJobs, createClaimedJobCalls } from './claimed-jobs.ts';
 import { isErased, personalJobs } from './personal-jobs.ts';
@@ -156,13 +157,14 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
     });
     const request = claimRequest(claimOptions, { types, nowMs: clock.now() });
     if (request.limit === 0 || request.rules.length === 0) return [];
-    const along = await changeBatcher.claimAlong(request);
+    const { aroundClaim = (search) => search() } = claimOptions;
+    const along = await aroundClaim(() => changeBatcher.claimAlong(request));
     const isEnough = along !== undefined && (along.length > 0 || waitMs === 0);
     const claimed = isEnough
       ? along
       : await engine.claim(
           { ...request, nowMs: clock.now() },
-          { waitMs, signal: orClosing(claimOptions.signal) },
+          { waitMs, signal: orClosing(claimOptions.signal), aroundClaim },
         );
     const erased = claimed.filter(isErased);
     await Promise.all(erased.map(endErased));
@@ -221,10 +223,10 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
       const [task] = await engine.get([refOf(id)]);
       return task === undefined ? undefined : toTask(task);
     },
-    async list(query = {}, { cursor, limit = limits.pageDefault } = {}) {
+    async list(query = {}, { cursor, limit = limits.pageDefault, bytesMax } = {}) {
       failIfClosed();
       checkInteger('limit', limit, { min: 1, max: limits.pageMax });
-      const page = await engine.list(toFilter(query), { cursor, limit });
+      const page = await engine.list(toFilter(query), { cursor, limit, bytesMax });
       return { tasks: page.tasks.map(toTask), cursor: page.cursor };
     },
     counts: () => engine.counts(),
@@ -238,9 +240,10 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
       checkName('name', name);
       checkName('eventId', eventId);
       encodeValue('payload', payload);
-      return changeNow(id, (task, decide) =>
-        decideEvent(task, { name, id: eventId, payload }, decide),
-      );
+      return changeNow(id, (task, decide) => {
+        const decided = decideEvent(task, { name, id: eventId, payload }, decide);
+        return decided === undefined ? undefined : withRoom(task, decided);
+      });
     },
     cancelMany: (query, { reason, ...how } = {}) =>
       changeMany(engine, query, how, (id) => cancel(id, { reason })),
@@ -293,10 +296,16 @@ async function changeMany(
   const total = { changed: 0, skipped: 0 };
   for (let cursor: string | undefined; ;) {
     if (signal?.aborted === true) throw aborted(signal);
-    const page = await engine.list(filter, { cursor, limit: limits.batchMax });
-    for (const isChanged of await Promise.all(page.tasks.map(({ head }) => changeOne(head.id)))) {
-      if (isChanged) total.changed += 1;
-      else total.skipped += 1;
+    const page = await engine.list(filter, {
+      cursor,
+      limit: limits.batchMax,
+      bytesMax: limits.pageBytesMax,
+    });
+    for (const some of batchesOf(page.tasks, { countMax: limits.wholeJobsMax })) {
+      for (const isChanged of await Promise.all(some.map(({ head }) => changeOne(head.id)))) {
+        if (isChanged) total.changed += 1;
+        else total.skipped += 1;
+      }
     }
     onProgress?.({ ...total, matching });
     if (page.cursor === undefined) return total;

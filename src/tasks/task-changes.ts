@@ -2,15 +2,16 @@
 // repeated if another process changed the job first. Also the consequences when a job reaches a terminal state.
 
 import { createBatcher } from '../foundation/async/batcher.ts';
+import { batchesOf } from '../foundation/async/batches-of.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { createWaiters, waitWithPoll } from '../foundation/async/waiters.ts';
-import { refOf } from './rules/check-task.ts';
+import { invalid, refOf } from './rules/check-task.ts';
 import { decideWake } from './rules/decide-queued.ts';
 import type { DecideContext, Decision } from './rules/task-decision.ts';
 import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task-engine.ts';
-import { isTerminal, subjectOfJob, type StoredTask } from './task-job.ts';
+import { isTerminal, subjectOfJob, type StoredTask, type TaskRef } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
 import type { ChildOutcome } from './tasks.ts';
@@ -108,7 +109,7 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
       if (parent?.head.state !== 'waiting') return false;
       const { waitsFor } = runOf(parent);
       if (waitsFor?.kind !== 'children') return false;
-      if ((await endedChildren(engine, waitsFor.ids)) === undefined) return false;
+      if (!(await haveEnded(engine, waitsFor.ids.map(refOf)))) return false;
       if (await change(parent, decideWake)) return true;
     }
     return false;
@@ -163,6 +164,11 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
   return { load, change, changeNow, afterEnd, wakeParent, whenEnded };
 }
 
+async function haveEnded(engine: TaskEngine, refs: readonly TaskRef[]): Promise<boolean> {
+  const heads = await engine.heads(refs);
+  return heads.every((head) => head === undefined || isTerminal(head.state));
+}
+
 /**
  * Undefined: at least one has not ended. A child without a record ended so long ago that it was removed. `subject`: the
  * person that the parent is about; what a child has about another person is not copied to the parent.
@@ -173,23 +179,37 @@ export async function endedChildren(
   subject?: string,
 ): Promise<readonly ChildOutcome[] | undefined> {
   const refs = ids.map(refOf);
-  const heads = await engine.heads(refs);
-  if (heads.some((head) => head !== undefined && !isTerminal(head.state))) return undefined;
-  const tasks = await engine.get(refs);
-  return tasks.map((task, at): ChildOutcome => {
-    const id = ids[at] ?? '';
-    const state = task?.head.state;
-    if (task === undefined || state === undefined || !isTerminal(state)) {
-      return { id, state: 'failed', error: { message: 'the record of the child was removed' } };
+  if (!(await haveEnded(engine, refs))) return undefined;
+  const outcomes: ChildOutcome[] = [];
+  let bytes = 0;
+  for (const some of batchesOf(refs, { countMax: limits.wholeJobsMax })) {
+    const tasks = await engine.get(some);
+    const found = tasks.map((task, at) => outcomeOf(some[at]?.id ?? '', task, subject));
+    outcomes.push(...found);
+    bytes += Buffer.byteLength(JSON.stringify(found));
+    if (bytes > limits.jobBytesMax) {
+      throw invalid('tasks', `have results of more than ${limits.jobBytesMax} bytes`);
     }
-    const childSubject = subjectOfJob(task.head);
-    if (childSubject !== undefined && childSubject !== subject) {
-      const hidden = { message: 'the child is about a person: see its record' };
-      return { id, state, error: state === 'completed' ? undefined : hidden };
-    }
-    const { result, error } = runOf(task);
-    return { id, state, result, error: state === 'completed' ? undefined : error };
-  });
+  }
+  return outcomes;
+}
+
+function outcomeOf(
+  id: string,
+  task: StoredTask | undefined,
+  subject: string | undefined,
+): ChildOutcome {
+  const state = task?.head.state;
+  if (task === undefined || state === undefined || !isTerminal(state)) {
+    return { id, state: 'failed', error: { message: 'the record of the child was removed' } };
+  }
+  const childSubject = subjectOfJob(task.head);
+  if (childSubject !== undefined && childSubject !== subject) {
+    const hidden = { message: 'the child is about a person: see its record' };
+    return { id, state, error: state === 'completed' ? undefined : hidden };
+  }
+  const { result, error } = runOf(task);
+  return { id, state, result, error: state === 'completed' ? undefined : error };
 }
 
 /** Batches the changes of this process: concurrent changes share an engine call, and a claim may join them. */

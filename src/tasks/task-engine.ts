@@ -127,6 +127,8 @@ export interface ClaimWait {
   readonly waitMs: number;
   /** Ends the wait with `ABORTED`. Jobs that are already claimed are returned. */
   readonly signal: AbortSignal;
+  /** Runs each search for jobs, for example when there is memory for them. It does not run while the claim waits. */
+  readonly aroundClaim?: (<Result>(search: () => Promise<Result>) => Promise<Result>) | undefined;
 }
 
 export interface TaskFilter {
@@ -140,6 +142,13 @@ export interface TaskFilter {
   readonly enqueuedBeforeMs?: number | undefined;
   readonly updatedFromMs?: number | undefined;
   readonly updatedBeforeMs?: number | undefined;
+}
+
+export interface TaskPageQuery {
+  readonly cursor: string | undefined;
+  readonly limit: number;
+  /** The page ends with the job whose fields reach this number of bytes; undefined: no limit. */
+  readonly bytesMax?: number | undefined;
 }
 
 export interface TaskListing {
@@ -221,10 +230,7 @@ export interface TaskEngine extends AsyncDisposable {
    * With at least the fields `info` and `run`. Newest first by `enqueuedAtMs`, then by id; a cursor stays valid
    * while jobs are added and removed.
    */
-  list(
-    filter: TaskFilter,
-    page: { readonly cursor: string | undefined; readonly limit: number },
-  ): Promise<TaskListing>;
+  list(filter: TaskFilter, page: TaskPageQuery): Promise<TaskListing>;
   /** The job counts of all types that have or had jobs. */
   counts(): Promise<readonly TypeCount[]>;
 

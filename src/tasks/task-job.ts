@@ -74,6 +74,11 @@ export interface TaskHead extends TaskRef {
  */
 export type TaskFields = Readonly<Record<string, string>>;
 
+/** The size of a job without its head. */
+export function fieldBytes(fields: TaskFields): number {
+  return Object.values(fields).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
 /** The person that the job is about, by its label `dataSubject`. Undefined: the job is not about a person. */
 export function subjectOfJob({ labels }: Pick<TaskHead, 'labels'>): string | undefined {
   const prefix = `${subjectHeader}=`;

@@ -3,6 +3,8 @@
 export const taskLimits = {
   /** Of a payload, an event's payload, and the result of a step or a job. NATS KV allows 1 MiB by default. */
   valueBytesMax: 256_000,
+  /** The payload and the results of a job; events are refused when all values have this size. */
+  jobBytesMax: 2_000_000,
   /** Steps, events and children of one job. */
   stepsMax: 1_000,
   stepNameCharsMax: 64,
@@ -16,6 +18,10 @@ export const taskLimits = {
   enqueueMax: 1_000,
   /** Items of one engine call. */
   batchMax: 100,
+  /** Jobs with all their values that are read at once. */
+  wholeJobsMax: 16,
+  /** A page of jobs for an internal use ends with this size. */
+  pageBytesMax: 4_194_304,
   priorityMin: 0,
   priorityMax: 9,
   priorityDefault: 5,
@@ -35,8 +41,9 @@ export const taskLimits = {
   childrenMax: 1_000,
   pageMax: 1_000,
   pageDefault: 100,
-  /** Cached records of claimed jobs per process. */
+  /** Cached records of claimed jobs per process, and their size. */
   claimedJobsMax: 10_000,
+  claimedJobsBytesMax: 16_777_216,
   retryMsFirst: 50,
   retryMsMax: 5_000,
 } as const;

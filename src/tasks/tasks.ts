@@ -5,7 +5,14 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Observer, TraceContext } from '../foundation/observer.ts';
 import type { TaskChanges } from './task-changes.ts';
 import type { DecideContext } from './rules/task-decision.ts';
-import type { TaskCapabilities, TaskEngine, TypeCount, TypeMode } from './task-engine.ts';
+import type {
+  ClaimWait,
+  TaskCapabilities,
+  TaskEngine,
+  TaskPageQuery,
+  TypeCount,
+  TypeMode,
+} from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
 import type { StepRecord, Task, TaskFailure } from './task-record.ts';
 import type { SignalMaker } from './task-signal.ts';
@@ -56,6 +63,10 @@ export interface TaskQuery {
   readonly updatedFrom?: Date | undefined;
   readonly updatedBefore?: Date | undefined;
 }
+
+export type TaskPageOptions = {
+  readonly [Name in keyof TaskPageQuery]?: TaskPageQuery[Name] | undefined;
+};
 
 export interface TaskPage {
   readonly tasks: readonly Task[];
@@ -119,6 +130,7 @@ export interface ClaimOptions {
   /** How long the worker counts as alive without a heartbeat. Default: 15 s. */
   readonly leaseMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly aroundClaim?: ClaimWait['aroundClaim'];
 }
 
 export interface HeartbeatRequest {
@@ -262,10 +274,7 @@ export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
 
   get(id: string): Promise<Task | undefined>;
   /** Newest first. */
-  list(
-    query?: TaskQuery,
-    page?: { readonly cursor?: string | undefined; readonly limit?: number | undefined },
-  ): Promise<TaskPage>;
+  list(query?: TaskQuery, page?: TaskPageOptions): Promise<TaskPage>;
   counts(): Promise<readonly TypeCount[]>;
   timeline(id: string): Promise<readonly TimelineEntry[]>;
   /** Resolves with the job when it has ended; rejects with `TASK_TIMEOUT` if it does not end in time. */

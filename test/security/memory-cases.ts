@@ -41,7 +41,7 @@ const counts = {
   groups: isLong ? 40 : 8,
   groupEvents: isLong ? 40 : 10,
   pages: isLong ? 60 : 8,
-  /** Dead letters and messages of the outbox of 0.9 MB, and jobs of 0.25 MB; in memory twice that. */
+  /** Dead letters, documents and messages of the outbox of 0.9 MB, and jobs of 0.25 MB; in memory twice that. */
   listed: isLong ? 300 : 40,
   /** Messages of 0.9 MB. */
   messages: isLong ? 1_000 : 24,
@@ -50,6 +50,8 @@ const mebibyte = 1_048_576;
 const heapBytes = 512 * mebibyte;
 /** The heap, buffers of sockets and of SQLite, and the code. */
 const rssBytesMax = 1_000 * mebibyte;
+/** 1 MiB, and the last items. On Redis and NATS, a list of jobs has no payloads. */
+const pageCharsMax = 8 * mebibyte;
 
 const large = { text: `${'x'.repeat(1_000_000)}\u0394` };
 const stream = 'shop.order.v1-core-o1';
@@ -58,13 +60,15 @@ export const memoryTitle =
   'unread responses, open appends and batches, groups, large pages and messages stay within the memory of a small server';
 
 export const listMemoryTitle =
-  'parallel lists of large dead letters, jobs, messages and failures stay within the memory of a small server';
+  'parallel lists of large dead letters, documents, jobs, messages and failures, and claims of jobs, stay within the memory of a small server';
 
 export async function checkListMemory(engines: EngineUrls): Promise<void> {
   await using child = startServer(engines);
   const server = await serverOf(child);
   await readLists(server, child);
   await assertServing(server, child, 'large lists');
+  await claimJobs(server);
+  await assertServing(server, child, 'large jobs');
 }
 
 const startServer = (engines: EngineUrls): Child =>
@@ -120,11 +124,33 @@ async function readLists({ url, tokens }: MemoryServer, child: Child): Promise<v
     const read = async (): Promise<void> => {
       const limit = path === '/admin/failures' ? '' : '?limit=1000';
       const response = await fetch(`${url}${path}${limit}`, { headers });
-      const { items } = (await response.json()) as { readonly items: readonly unknown[] };
-      assert.ok(items.length > 0 && items.length < counts.listed, `${path}: ${items.length} items`);
+      const text = await response.text();
+      const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
+      assert.ok(items.length > 0, `${path}: no items`);
+      assert.ok(text.length < pageCharsMax, `${path}: ${text.length} characters`);
     };
     await Promise.all(Array.from({ length: counts.pages }, read));
   }
+}
+
+/** Claims all jobs with parallel requests for as many as possible. */
+async function claimJobs({ url, tokens }: MemoryServer): Promise<void> {
+  let claimed = 0;
+  const claim = async (_: unknown, at: number): Promise<void> => {
+    for (;;) {
+      const response = await fetch(`${url}/api/v1/worker/claim`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tokens.work}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ worker: `w-${at}`, types: { 'report-gen': 1_000 }, waitMs: 10 }),
+      });
+      const { items } = (await response.json()) as { readonly items: readonly unknown[] };
+      assert.ok(items.length <= 8, `${items.length} jobs of 0.25 MB in a response`);
+      if (items.length === 0) return;
+      claimed += items.length;
+    }
+  };
+  await Promise.all(Array.from({ length: counts.pages }, claim));
+  assert.equal(claimed, counts.listed);
 }
 
 async function useBus(child: Child): Promise<BusUse> {

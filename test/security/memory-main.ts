@@ -1,6 +1,7 @@
 // A server with a small heap for the memory tests: the API on the given engines, and the KurrentDB protocol in memory.
 
 import { createPlatform, defineModule, type EngineUrls } from '../../src/platform/index.ts';
+import { projection, readModel } from '../../src/projections/index.ts';
 import { subscription, Terminal } from '../../src/subscriptions/index.ts';
 import { taskType } from '../../src/tasks/index.ts';
 import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
@@ -18,7 +19,7 @@ export interface MemoryServer {
   readonly kind: 'serving';
   readonly url: string;
   readonly kurrentPort: number;
-  readonly tokens: Readonly<Record<'append' | 'other' | 'read', string>>;
+  readonly tokens: Readonly<Record<'append' | 'other' | 'read' | 'work', string>>;
 }
 
 /** Asks the child to publish large messages to its bus, and to fetch and read as many as it gets. */
@@ -58,9 +59,26 @@ const broken = subscription({
     throw new Terminal('broken');
   },
 });
+/** A document as large as its event. */
+const orders = projection({
+  name: 'sub:shop:orders:v1',
+  readModel: readModel<{ readonly text: string }>({
+    bc: 'shop',
+    aggregate: 'order',
+    version: 1,
+    sets: { open: () => true },
+    ranges: { at: () => 1 },
+  }),
+  on: {
+    'order.broken.v1': (
+      _before: unknown,
+      { payload }: { readonly payload: { readonly text: string } },
+    ) => ({ text: payload.text }),
+  },
+});
 const platform = await createPlatform({
   engines,
-  modules: [defineModule({ name: 'shop', subscriptions: [broken] })],
+  modules: [defineModule({ name: 'shop', subscriptions: [broken], projections: [orders] })],
   taskTypes: [taskType('report-gen', { stepTimeoutMs: 300_000 })],
 });
 await platform.start();
@@ -70,8 +88,11 @@ const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, 
   // On a busy machine, the limits of time would end the calls before those of memory.
   limits: { openAppendIdleMsMax: 600_000, keepaliveTimeoutMs: 600_000 },
 });
-const tokenOf = async (scope: 'append' | 'read', name: string = scope) =>
-  (await platform.tokens.create({ name, scopes: [scope], tenant: 'core' })).secret;
+const tokenOf = async (scope: 'append' | 'read' | 'work', name: string = scope) => {
+  // Only workers see all tenants.
+  const tenant = scope === 'work' ? undefined : 'core';
+  return (await platform.tokens.create({ name, scopes: [scope], tenant })).secret;
+};
 
 let rssMax = 0;
 let heapMax = 0;
@@ -128,7 +149,15 @@ async function fillLists(count: number): Promise<ListsFilled> {
   }
   const { deadLetters } = subscriptions;
   await eventually(async () => (await deadLetters.count({ tenant, status: 'pending' })) >= count);
-  const paths = ['/admin/dlq', '/api/v1/jobs', ...(outbox === undefined ? [] : ['/admin/outbox'])];
+  const documents = platform.documents({ bc: 'shop', aggregate: 'order' });
+  await eventually(async () => (await documents.count(tenant, 'at')) >= count);
+  const documentsPath = '/api/v1/documents/shop/order';
+  const paths = [
+    '/admin/dlq',
+    '/api/v1/jobs',
+    documentsPath,
+    ...(outbox === undefined ? [] : ['/admin/outbox']),
+  ];
   return { kind: 'lists', paths };
 }
 
@@ -140,5 +169,6 @@ tellParent({
     append: await tokenOf('append'),
     read: await tokenOf('read'),
     other: await tokenOf('read', 'other'),
+    work: await tokenOf('work'),
   },
 } satisfies MemoryServer);

@@ -57,6 +57,7 @@ test('generated requests of an administrator cause no server error', { skip }, a
     stdout,
   );
   assert.equal(operations.tested, operations.selected);
-  assert.ok(test_cases.generated > 1_000, stdout);
+  // More on a faster machine, as the time is limited.
+  assert.ok(test_cases.generated > 2 * operations.selected, stdout);
   await attacked.assertServing('generated requests');
 });

@@ -115,6 +115,58 @@ test('retries a subject without a stream, since the stream may be created later'
   assert.equal((await deliver(message)).kind, 'retry');
 });
 
+test('a message chooses no subject outside of the namespace of its destination', async () => {
+  await using own = await startNats();
+  const streams = { name: 'payments', subjects: ['payments.>'] };
+  await using computed = await natsDestination(own.url, {
+    stream: streams,
+    subject: ({ eventType }) => eventType,
+  });
+  await using free = await natsDestination(own.url, { subject: ({ eventType }) => eventType });
+  await using fixed = await natsDestination(own.url, { subject: 'payments.fixed' });
+  const connection = await connect({ servers: own.url });
+  const manager = await jetstreamManager(connection);
+  await manager.streams.add({ name: 'others', subjects: ['gbe.>', 'orders.>'] });
+  const { deliver } = createDelivery({ destinations: { computed, free, fixed } });
+  const invalid = [
+    '',
+    'gbe.notify.topic.news',
+    '$JS.API.STREAM.PURGE.others',
+    '_INBOX.a',
+    'payments.>',
+  ];
+  invalid.push(
+    'payments.*',
+    'payments..a',
+    'payments.a b',
+    'payments.a\r\nPUB gbe.evil 1\r\nx\r\n',
+  );
+  const cases = [
+    ...[...invalid, 'orders.placed'].map((eventType) => ({
+      eventType,
+      integrationType: 'computed',
+    })),
+    ...invalid.map((eventType) => ({ eventType, integrationType: 'free' })),
+  ];
+  for (const [at, { eventType, integrationType }] of cases.entries()) {
+    const event = { ...message, eventType, sourceEventId: `e-${at}` };
+    const outcome = await deliver({ ...event, integrationType });
+    assert.equal(outcome.kind, 'dead', `${integrationType} ${eventType}`);
+    // The subject is that of the configuration, whatever the message contains.
+    const contact = { subject: eventType, topic: eventType, webhookUrl: eventType };
+    const sent = await deliver({ ...event, integrationType: 'fixed', payload: contact });
+    assert.equal(sent.kind, 'sent');
+  }
+  for (const integrationType of ['computed', 'free']) {
+    const valid = { ...message, integrationType, sourceEventId: integrationType };
+    assert.equal((await deliver({ ...valid, eventType: 'payments.made' })).kind, 'sent');
+  }
+  assert.equal((await manager.streams.info('others')).state.messages, 0);
+  const { state } = await manager.streams.info('payments', { subjects_filter: '>' });
+  assert.deepEqual(state.subjects, { 'payments.fixed': cases.length, 'payments.made': 2 });
+  await connection.close();
+});
+
 test('dead-letters a payload above the limit of the server', async () => {
   const { url, prefix } = await sharedNats();
   const name = `${prefix}large`;

@@ -6,6 +6,9 @@ import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-mess
 import { errorText, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
 import { untilAborted } from '../../delivery/until-aborted.ts';
+import { matchSubject, validateSubject } from '../../contracts/subject-match.ts';
+import { subjectRootDefault } from '../../contracts/subjects.ts';
+import { cleanText } from '../../foundation/error-text.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import {
@@ -15,7 +18,10 @@ import {
 } from '../../engines/nats/connection/connection.ts';
 
 export interface NatsDestinationOptions extends NatsConnectionOptions {
-  /** The subject, or a function that returns it for a message. */
+  /**
+   * The subject, or a function that returns it for a message. A message is dead if the function returns wildcards, a
+   * subject of the server, of Millrace's bus, or outside of the subjects in `stream`.
+   */
   readonly subject: string | ((message: DeliveryMessage) => string);
   /** A missing stream is created. Without this option, the subjects must belong to an existing stream. */
   readonly stream?: {
@@ -76,11 +82,15 @@ export async function natsDestination(
   }
 
   async function publish(message: DeliveryMessage, key: string): Promise<DeliveryOutcome> {
+    const chosen = typeof subject === 'string' ? subject : subject(message);
+    if (chosen !== subject && !isOwnSubject(chosen, stream?.subjects)) {
+      return { kind: 'dead', error: `the subject '${cleanText(chosen, 100)}' is not allowed` };
+    }
     const sent = headers();
     for (const [name, value] of Object.entries(headersOf(message))) sent.set(name, value);
     const ack = await connection.run((driver) =>
       jetstream(driver).publish(
-        typeof subject === 'string' ? subject : subject(message),
+        chosen,
         JSON.stringify(message.payload),
         // Retries of the driver would only hide that no stream covers the subject.
         { msgID: encodeURIComponent(key), headers: sent, timeout: timeoutMs, retries: 0 },
@@ -102,6 +112,18 @@ export async function natsDestination(
   return Object.assign(send, {
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   });
+}
+
+/** Parts of the subject may come from tenants, for example the type of an event. */
+function isOwnSubject(subject: string, patterns: readonly string[] = ['>']): boolean {
+  try {
+    validateSubject(subject);
+  } catch {
+    return false;
+  }
+  const [root = ''] = subject.split('.', 1);
+  if (/^[$_]/.test(root) || root === subjectRootDefault) return false;
+  return patterns.some((pattern) => matchSubject(pattern, subject));
 }
 
 /** Percent-encodes header values, because NATS headers allow neither line breaks nor all of Unicode. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Redis } from 'ioredis';
+import { redisKeys } from '../../contracts/redis-keys.ts';
 import { createDelivery } from '../../delivery/create-delivery.ts';
 import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import { destinationConformance } from '../../testing/conformance/delivery/destination.ts';
@@ -110,6 +111,45 @@ test('retries a message whose stream key has another type', async () => {
   const outcome = await deliver(message);
   assert.ok(outcome.kind === 'retry' && /WRONGTYPE/.test(outcome.error));
   assert.equal(await client.keys(`*${keyPrefix}text*:dedupe:*`).then((keys) => keys.length), 0);
+  client.disconnect();
+});
+
+test('a message chooses no key of Millrace, and none that the function does not return', async () => {
+  const { url, keyPrefix } = await sharedRedis();
+  const client = new Redis(url);
+  await using computed = await redisStreamDestination(url, {
+    stream: ({ eventType }) => eventType,
+  });
+  await using fixed = await redisStreamDestination(url, { stream: `${keyPrefix}fixed` });
+  const { deliver } = createDelivery({ destinations: { computed, fixed } });
+  const hostile = [
+    '',
+    'gbe:notify:topic:news',
+    'millrace:breakers',
+    'millrace.bus:{bus}:streams',
+    'bull:integration:slack:wait',
+    'app:{core}:banking:account:v1:a-1',
+    'mq:{core}:shop:order:v1:orders',
+    redisKeys.checkpoint('sub:shop:orders:v1'),
+    redisKeys.checkpointChanges('sub:shop:orders:v1'),
+    redisKeys.lease('sub:shop:orders:v1', 'shards'),
+    redisKeys.commandKey('k-1'),
+    redisKeys.workflows(),
+    redisKeys.readModels(),
+  ];
+  for (const [at, eventType] of hostile.entries()) {
+    const event = { ...message, eventType, sourceEventId: `e-${at}` };
+    const outcome = await deliver({ ...event, integrationType: 'computed' });
+    assert.equal(outcome.kind, 'dead', eventType);
+    if (eventType !== '') assert.equal(await client.exists(eventType), 0, eventType);
+    // The key is that of the configuration, whatever the message contains.
+    const contact = { stream: eventType, topic: eventType, webhookUrl: eventType };
+    const sent = await deliver({ ...event, integrationType: 'fixed', payload: contact });
+    assert.equal(sent.kind, 'sent');
+  }
+  assert.equal(await client.xlen(`${keyPrefix}fixed`), hostile.length);
+  const own = { ...message, integrationType: 'computed', eventType: `${keyPrefix}own` };
+  assert.equal((await deliver(own)).kind, 'sent');
   client.disconnect();
 });
 

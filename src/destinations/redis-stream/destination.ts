@@ -5,6 +5,9 @@ import { occurredAtOf, type DeliveryMessage } from '../../delivery/delivery-mess
 import { errorText, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
 import { untilAborted } from '../../delivery/until-aborted.ts';
+import { parseRedisKey } from '../../contracts/redis-keys.ts';
+import { subjectRootDefault } from '../../contracts/subjects.ts';
+import { cleanText } from '../../foundation/error-text.ts';
 import { hasCode } from '../../foundation/error.ts';
 import {
   connectRedis,
@@ -14,7 +17,10 @@ import {
 import { loadScript } from '../../engines/redis/connection/script.ts';
 
 export interface RedisStreamOptions extends RedisConnectionOptions {
-  /** The key of the stream, or a function from a message to that key. */
+  /**
+   * The key of the stream, or a function from a message to that key. A message is dead if the function returns an empty
+   * key or a key of Millrace.
+   */
   readonly stream: string | ((message: DeliveryMessage) => string);
   /** How long a key is remembered; must exceed the retry period of the outbox. Default: 24 h. */
   readonly dedupeMs?: number | undefined;
@@ -50,6 +56,9 @@ export async function redisStreamDestination(
   const send: Destination = async (message, { idempotencyKey, signal }) => {
     signal.throwIfAborted();
     const key = typeof stream === 'string' ? stream : stream(message);
+    if (key !== stream && !isOwnKey(key)) {
+      return { kind: 'dead', error: `the stream key '${cleanText(key, 100)}' is not allowed` };
+    }
     const values = [dedupeMs, entriesMax ?? '', ...fieldsOf(message, idempotencyKey)];
     const work = connection
       .run(addOnce, [key, dedupeKey(key, idempotencyKey)], values)
@@ -59,6 +68,31 @@ export async function redisStreamDestination(
   return Object.assign(send, {
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   });
+}
+
+/** The first words of keys that Millrace writes, besides those of documents (`app:`). */
+const millraceRoots: ReadonlySet<string> = new Set([
+  '',
+  'aggregate',
+  'bull',
+  'checkpoint',
+  'job',
+  'lease',
+  'millrace',
+  'mq',
+  'read-model',
+  subjectRootDefault,
+]);
+
+/** Parts of the key may come from tenants, for example the type of an event. */
+function isOwnKey(key: string): boolean {
+  if (millraceRoots.has(/^\{?([^:.}]*)/.exec(key)?.[1] ?? '')) return false;
+  try {
+    parseRedisKey(key);
+  } catch {
+    return true;
+  }
+  return false;
 }
 
 /** The dedupe key shares the cluster slot of the stream, because one script writes both. */

@@ -120,13 +120,18 @@ test('the error of a rejection contains its code, but neither number nor text', 
   assert.deepEqual(outcome, {
     kind: 'dead',
     error: "HTTP 400 (21211): The 'To' number … or (… is not valid",
+    answer: { status: 400, body: "The 'To' number … or (… is not valid" },
   });
 });
 
 test('retries after a wrong login', async () => {
   await using wrong = open({ authToken: 'other' });
   const outcome = await deliver({ to, body: 'x' }, wrong);
-  assert.deepEqual(outcome, { kind: 'retry', error: 'HTTP 401 (20003): Authenticate' });
+  assert.deepEqual(outcome, {
+    kind: 'retry',
+    error: 'HTTP 401 (20003): Authenticate',
+    answer: { status: 401, body: 'Authenticate' },
+  });
 });
 
 test('a 5xx response is ambiguous, a 429 response is not', async () => {

@@ -82,13 +82,14 @@ function outcomeOf(
   if (outcome.kind === 'sent') {
     return { kind: 'sent', ...(typeof sid === 'string' ? { receipt: sid } : {}) };
   }
-  const { answer: _answer, ...rest } = outcome;
-  const reason = typeof message === 'string' ? `: ${withoutNumbers(errorText(message))}` : '';
+  const body = typeof message === 'string' ? withoutNumbers(errorText(message)) : '';
+  const reason = body === '' ? '' : `: ${body}`;
   const number = typeof code === 'number' ? ` (${code})` : '';
-  const error = `HTTP ${status}${number}${reason}`;
+  const failed = { error: `HTTP ${status}${number}${reason}`, answer: { status, body } };
   // The message did not cause a wrong login; after a 5xx response the SMS may have been sent.
-  if (status === 401 || status === 403) return { kind: 'retry', error };
-  return status >= 500 ? { ...rest, kind: 'retry', error, ambiguous: true } : { ...rest, error };
+  if (status === 401 || status === 403) return { kind: 'retry', ...failed };
+  if (status >= 500) return { ...outcome, kind: 'retry', ...failed, ambiguous: true };
+  return { ...outcome, ...failed };
 }
 
 function withoutNumbers(text: string): string {

@@ -153,15 +153,17 @@ export function outcomeOfSmtpError(error: unknown): DeliveryOutcome {
   const { code, responseCode, command } = (error ?? {}) as SmtpFailure;
   const text = withoutAddresses(errorText(error));
   const status = typeof responseCode === 'number' ? responseCode : undefined;
+  const answer = status === undefined ? {} : { answer: { status, body: text } };
   if (mailErrors.has(code)) {
     const isFinal = status === undefined || status >= 500;
-    return { kind: isFinal ? 'dead' : 'retry', error: text };
+    return { kind: isFinal ? 'dead' : 'retry', error: text, ...answer };
   }
   // If the connection was refused or the server replied, the server did not accept the mail: not ambiguous.
   const isAmbiguous =
     connectionErrors.has(code) && status === undefined && !/ECONNREFUSED|ENOTFOUND/.test(text);
   const where = typeof command === 'string' && command !== 'CONN' ? ` (${command})` : '';
-  return { kind: 'retry', error: `${text}${where}`, ...(isAmbiguous ? { ambiguous: true } : {}) };
+  const ambiguous = isAmbiguous ? { ambiguous: true } : {};
+  return { kind: 'retry', error: `${text}${where}`, ...answer, ...ambiguous };
 }
 
 /** The outcome if some recipients were rejected; the accepted ones have received the mail. */

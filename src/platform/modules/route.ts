@@ -32,7 +32,7 @@ export interface ReaderMemory {
    */
   readonly page: <Item>(
     bound: PageBound,
-    read: (part: PageBound) => Promise<ListPage<Item>>,
+    read: (part: PartBound) => Promise<ListPage<Item>>,
   ) => Promise<ListPage<Item>>;
   /** Sets the size of what the client has not read yet. A client that reads nothing while others need memory is disconnected. */
   hold(bytes: number): void;
@@ -41,6 +41,11 @@ export interface ReaderMemory {
 export interface PageBound {
   readonly limit: number;
   readonly cursor: string | undefined;
+}
+
+export interface PartBound extends PageBound {
+  /** The read ends with the item that reaches this size. */
+  readonly bytesMax: number;
 }
 
 export interface ListPage<Item> {

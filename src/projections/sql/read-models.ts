@@ -48,7 +48,7 @@ export function pageSql(
     join ${dialect.table('read_documents')} d on ${join}
     order by e.score ${direction}, e.id ${direction}`;
   return {
-    members: `select ${columns}
+    members: `select ${columns}, 0 as score
       from (select r.model, r.tenant, r.id from ${dialect.table('read_sets')} r
         where ${named} and r.id > ?4 order by r.id limit ?5) e
       join ${dialect.table('read_documents')} d on ${join} order by e.id`,
@@ -56,6 +56,15 @@ export function pageSql(
     ascending: ranged(`(r.score, r.id) > ${start} and r.score <= ${bound}`, 'asc'),
     descending: ranged(`(r.score, r.id) < ${start} and r.score >= ${bound}`, 'desc'),
   };
+}
+
+/** Ends a page with the document that reaches parameter `bytesMax`. `found`: the number of rows without that limit. */
+function boundedSql(rows: string, order: string, bytesMax: number): string {
+  return `select id, stream, revision, document, found, score
+    from (select r.*, count(*) over () as found, coalesce(sum(octet_length(r.document))
+        over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as bytes_before
+      from (${rows}) r) p
+    where bytes_before < cast(?${bytesMax} as bigint) order by ${order}`;
 }
 
 export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
@@ -69,13 +78,20 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
   const generation = `coalesce((select g.generation from ${dialect.table('read_generations')} g
     where g.model = ${model} and g.tenant = ?2), 0)`;
   const lists = dialect.table('read_lists');
+  const { members, ascending, descending } = pageSql(dialect);
   const sql = {
     find: `select ${columns} from ${indexes} e join ${documents} d on ${join}
       where e.model = ${model} and e.tenant = ?2 and e.name = ?3 and e.value = ?4`,
-    all: `select ${columns} from ${documents} d
-      where d.model = ${model} and d.tenant = ?2 and d.id > ?3 and d.document is not null
-      order by d.id limit ?4`,
-    ...pageSql(dialect),
+    all: boundedSql(
+      `select ${columns}, 0 as score from ${documents} d
+        where d.model = ${model} and d.tenant = ?2 and d.id > ?3 and d.document is not null
+        order by d.id limit ?4`,
+      'id',
+      5,
+    ),
+    members: boundedSql(members, 'id', 6),
+    ascending: boundedSql(ascending, 'score, id', 8),
+    descending: boundedSql(descending, 'score desc, id desc', 8),
     count: `select count(*) from ${ranges} e where e.model = ${model} and e.tenant = ?2
       and e.name = ?3 and e.score >= cast(?4 as double precision)
       and e.score <= cast(?5 as double precision)`,
@@ -96,20 +112,19 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
     name: `insert into ${dialect.table('read_models')} (name) values (?1) on conflict do nothing`,
   };
 
-  const page = (
-    rows: readonly SqlCells[],
-    { limit }: PageQuery,
-    scoreOf: (row: SqlCells) => number = () => 0,
-  ): DocumentPage => {
-    const last = rows[limit - 1];
+  async function page(
+    text: string,
+    values: readonly SqlCell[],
+    { limit, bytesMax = Number.MAX_SAFE_INTEGER }: PageQuery,
+  ): Promise<DocumentPage> {
+    const rows = (await query(text, [...values, limit + 1, bytesMax])).slice(0, limit);
+    const [id, , , , found, score] = rows.at(-1) ?? [];
+    const hasMore = Number(found) > rows.length;
     return {
-      documents: rows.slice(0, limit).map((row) => toStored(row)),
-      cursor:
-        rows.length > limit && last !== undefined
-          ? toCursor({ score: scoreOf(last), id: String(last[0]) })
-          : undefined,
+      documents: rows.map((row) => toStored(row)),
+      cursor: hasMore ? toCursor({ score: Number(score), id: String(id) }) : undefined,
     };
-  };
+  }
 
   return {
     capabilities: { durable: true, crossProcess: true, orderedSets: true },
@@ -121,13 +136,11 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
       return row === undefined ? undefined : toStored(row);
     },
     async members(key, tenant, { set, ...pageQuery }) {
-      const { limit, cursor } = pageQuery;
+      const { cursor } = pageQuery;
       const after = cursor === undefined ? '' : fromCursor(cursor).id;
-      const rows =
-        set === 'all'
-          ? await query(sql.all, [modelName(key), tenant, after, limit + 1])
-          : await query(sql.members, [modelName(key), tenant, set, after, limit + 1]);
-      return page(rows, pageQuery);
+      return set === 'all'
+        ? page(sql.all, [modelName(key), tenant, after], pageQuery)
+        : page(sql.members, [modelName(key), tenant, set, after], pageQuery);
     },
     async range(key, tenant, rangeQuery) {
       const { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE, direction } = rangeQuery;
@@ -136,8 +149,7 @@ export function sqlReadModels(options: SqlReadModelsOptions): ReadModelStore {
       const end = direction === 'ascending' ? to : from;
       const after = rangeQuery.cursor === undefined ? edge : fromCursor(rangeQuery.cursor);
       const values = [modelName(key), tenant, range, after.score, after.id, end];
-      const rows = await query(sql[direction], [...values, rangeQuery.limit + 1]);
-      return page(rows, rangeQuery, (row) => Number(row[4]));
+      return page(sql[direction], values, rangeQuery);
     },
     async count(key, tenant, { range, from = -Number.MAX_VALUE, to = Number.MAX_VALUE }) {
       const [[found = 0] = []] = await query(sql.count, [modelName(key), tenant, range, from, to]);

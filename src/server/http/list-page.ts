@@ -1,6 +1,6 @@
 // Lists whose items may be large: small reads of the store, until the page is long or large enough.
 
-import type { ListPage, PageBound } from '../../platform/modules/route.ts';
+import type { ListPage, PageBound, PartBound } from '../../platform/modules/route.ts';
 
 /**
  * Items per read. It does not grow after small items: large ones may follow them, and a whole read is in memory before its
@@ -8,12 +8,14 @@ import type { ListPage, PageBound } from '../../platform/modules/route.ts';
  */
 const readItems = 16;
 /** The size in memory at which a page ends. */
-const pageBytes = 2_097_152;
+export const pageBytes = 2_097_152;
+/** The size at which the store ends a read: its rows, values and text must fit into the memory that is reserved for a page. */
+const readBytes = 1_048_576;
 
 /** Returns a page whose cursor continues after its last item. */
 export async function listPage<Item>(
   { limit, cursor }: PageBound,
-  read: (part: PageBound) => Promise<ListPage<Item>>,
+  read: (part: PartBound) => Promise<ListPage<Item>>,
 ): Promise<ListPage<Item>> {
   const items: Item[] = [];
   let next = cursor;
@@ -21,7 +23,7 @@ export async function listPage<Item>(
   let hasMore: boolean;
   do {
     const size = Math.min(readItems, limit - items.length);
-    const found = await read({ limit: size, cursor: next });
+    const found = await read({ limit: size, cursor: next, bytesMax: readBytes });
     items.push(...found.items);
     bytes += textBytes(JSON.stringify(found.items));
     next = found.cursor;

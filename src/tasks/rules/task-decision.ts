@@ -2,8 +2,10 @@
 // guard, so that a decision about an outdated record changes nothing.
 
 import { backoffMs } from '../../foundation/backoff.ts';
+import { invalid } from './check-task.ts';
 import type { HeadChange } from '../task-engine.ts';
-import { neverMs, type StoredTask } from '../task-job.ts';
+import { fieldBytes, neverMs, type StoredTask } from '../task-job.ts';
+import { taskLimits as limits } from '../task-limits.ts';
 import {
   infoOf,
   runOf,
@@ -45,6 +47,20 @@ export function applyDecision(
     head: { ...task.head, ...head, revision: revision + 1, updatedAtMs: nowMs },
     fields: next,
   };
+}
+
+/** The decision, unless it adds to a job that has no room for it. */
+export function withRoom<D extends Decision>(task: StoredTask, decision: D): D {
+  const { fields } = applyDecision(task, decision, 0);
+  const count = Object.keys(fields).length;
+  if (count > limits.stepsMax && count > Object.keys(task.fields).length) {
+    throw invalid('name', `exceeds the limit of ${limits.stepsMax} steps and events per job`);
+  }
+  const bytes = fieldBytes(fields);
+  if (bytes > limits.jobBytesMax && bytes > fieldBytes(task.fields)) {
+    throw invalid('job', `has more than ${limits.jobBytesMax} bytes of results and events`);
+  }
+  return decision;
 }
 
 /** The sweeper takes a job this much after the time limit of its step, so that the worker can end the job first. */

@@ -2,6 +2,7 @@
 // woken, lost signals and cron ticks; and removes old jobs. Several processes may sweep: each change is guarded by
 // the revision that it was decided on.
 
+import { batchesOf } from '../../foundation/async/batches-of.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
@@ -42,6 +43,9 @@ const reportEveryMs = 60_000;
 const countEveryMs = 3_600_000;
 /** Pages per sweep and kind; the next sweep continues there. */
 const pagesMax = 10;
+const listed = { limit: limits.batchMax, bytesMax: limits.pageBytesMax } as const;
+/** Pages of jobs with all their values. */
+const wholePagesMax = Math.ceil((pagesMax * limits.batchMax) / limits.wholeJobsMax);
 
 /** The progress of a sweeper. */
 interface SweepMemory {
@@ -110,9 +114,9 @@ export function createTaskSweep(
 
 async function takeLost({ engine, clock, change, observer }: TaskCore): Promise<number> {
   let lost = 0;
-  for (let page = 0; page < pagesMax; page += 1) {
+  for (let page = 0; page < wholePagesMax; page += 1) {
     const nowMs = clock.now();
-    const found = await engine.overdue({ nowMs, limit: limits.batchMax });
+    const found = await engine.overdue({ nowMs, limit: limits.wholeJobsMax });
     const taken = await Promise.all(
       found.map((task) => {
         const { cancelAtMs, deadlineMs, id, type, worker } = task.head;
@@ -123,14 +127,19 @@ async function takeLost({ engine, clock, change, observer }: TaskCore): Promise<
       }),
     );
     lost += taken.filter(Boolean).length;
-    if (found.length < limits.batchMax) break;
+    if (found.length < limits.wholeJobsMax) break;
   }
   return lost;
 }
 
 async function queueDue({ engine, clock, change }: TaskCore): Promise<number> {
-  const found = await engine.dueScheduled({ nowMs: clock.now(), limit: limits.batchMax });
-  return (await Promise.all(found.map((task) => change(task, decideDue)))).filter(Boolean).length;
+  let due = 0;
+  for (let page = 0; page < wholePagesMax; page += 1) {
+    const found = await engine.dueScheduled({ nowMs: clock.now(), limit: limits.wholeJobsMax });
+    due += (await Promise.all(found.map((task) => change(task, decideDue)))).filter(Boolean).length;
+    if (found.length < limits.wholeJobsMax) break;
+  }
+  return due;
 }
 
 /** The process that ended the last child may have died before it woke the parent. */
@@ -139,7 +148,7 @@ async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory
   for (let page = 0; page < pagesMax; page += 1) {
     const { tasks, cursor } = await engine.list(
       { states: ['waiting'] },
-      { cursor: memory.waitingCursor, limit: limits.batchMax },
+      { cursor: memory.waitingCursor, ...listed },
     );
     for (const task of tasks) {
       if (runOf(task).waitsFor?.kind !== 'children') continue;
@@ -163,7 +172,7 @@ async function repairSignals(
   for (let isWalking = true; isWalking;) {
     const { tasks, cursor } = await engine.list(
       { updatedFromMs: oldestMs },
-      { cursor: memory.signalCursor, limit: limits.batchMax },
+      { cursor: memory.signalCursor, ...listed },
     );
     const isFirst = memory.signalCursor === undefined;
     const missing = await repairOf(core, tasks);
@@ -176,7 +185,7 @@ async function repairSignals(
   for (let cursor: string | undefined, page = 0; page < pagesMax; page += 1) {
     const listing = await engine.list(
       { updatedFromMs: Math.max(oldestMs, memory.updatedFromMs - signalGraceMs) },
-      { cursor, limit: limits.batchMax },
+      { cursor, ...listed },
     );
     repaired += await repairOf(core, listing.tasks);
     cursor = listing.cursor;
@@ -188,16 +197,18 @@ async function repairSignals(
 
 async function repairOf(
   { engine, clock, signals }: TaskCore,
-  listed: readonly StoredTask[],
+  tasks: readonly StoredTask[],
 ): Promise<number> {
-  const ended = listed.filter(({ head }) => head.endedAtMs > 0);
-  const open = listed.filter(({ head }) => head.endedAtMs === 0);
+  const ended = tasks.filter(({ head }) => head.endedAtMs > 0);
+  const open = tasks.filter(({ head }) => head.endedAtMs === 0);
   // Lists do not contain steps.
-  const whole = open.length === 0 ? [] : await engine.get(open.map(({ head }) => head));
   const nowMs = clock.now();
-  const expected = [...ended, ...whole].flatMap((task) =>
-    task === undefined ? [] : expectedSignals(task, { signals, nowMs }),
-  );
+  const expected = ended.flatMap((task) => expectedSignals(task, { signals, nowMs }));
+  for (const some of batchesOf(open, { countMax: limits.wholeJobsMax })) {
+    for (const task of await engine.get(some.map(({ head }) => head))) {
+      if (task !== undefined) expected.push(...expectedSignals(task, { signals, nowMs }));
+    }
+  }
   return expected.length === 0 ? 0 : engine.repair(expected, nowMs);
 }
 

@@ -2,7 +2,7 @@
 
 import { parseCursor, cursorOf } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter } from '../../../tasks/task-engine.ts';
-import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
+import { fieldBytes, type StoredTask, type TaskHead } from '../../../tasks/task-job.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type { IndexedTask, TaskIndex } from './task-index.ts';
 import type { TaskRows } from './rows.ts';
@@ -14,6 +14,8 @@ export type TaskQueries = Pick<
 
 /** Limits the retries: a missing value means that a newer row replaced the row that was read. */
 const triesMax = 10;
+/** The jobs that are read at once for a page that is limited in bytes. */
+const boundedCount = 4;
 const listed: ReadonlySet<string> = new Set(['info', 'run']);
 
 export function createTaskQueries(parts: {
@@ -54,20 +56,23 @@ export function createTaskQueries(parts: {
       );
       return known.map((task) => task?.row?.head ?? heads.get(task?.id ?? ''));
     },
-    async list(filter, { cursor, limit }) {
+    async list(filter, { cursor, limit, bytesMax = Infinity }) {
       const after = cursor === undefined ? undefined : parseCursor(cursor);
       await sync();
       const tasks: StoredTask[] = [];
+      let bytes = 0;
       let hasMore = false;
       const candidates = index.newest(after);
+      const count = bytesMax === Infinity ? taskLimits.batchMax : boundedCount;
       while (!hasMore) {
-        const page = pageOf(candidates, filter);
+        const page = pageOf(candidates, filter, count);
         if (page.length === 0) break;
         for (const task of await load(page, listed)) {
           if (task === undefined || !matches(filter, task.head)) continue;
-          hasMore = tasks.length === limit;
+          hasMore = tasks.length === limit || bytes >= bytesMax;
           if (hasMore) break;
           tasks.push(task);
+          bytes += fieldBytes(task.fields);
         }
       }
       const last = tasks.at(-1);
@@ -116,9 +121,13 @@ export function createTaskQueries(parts: {
  * Returns the ids of the next candidates. The caller filters them again, because some fields of jobs in a terminal state
  * are only in the bucket.
  */
-function pageOf(candidates: Iterator<IndexedTask>, filter: TaskFilter): readonly string[] {
+function pageOf(
+  candidates: Iterator<IndexedTask>,
+  filter: TaskFilter,
+  count: number,
+): readonly string[] {
   const ids: string[] = [];
-  while (ids.length <= taskLimits.batchMax) {
+  while (ids.length < count) {
     const { value, done } = candidates.next();
     if (done === true) break;
     if (mayMatch(filter, value)) ids.push(value.id);

@@ -4,10 +4,12 @@
 
 import { parseRedisKey, redisKeys } from '../../../contracts/redis-keys.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import { fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
+import { compareIds, fromCursor, toCursor } from '../../../projections/rules/page-cursor.ts';
 import type {
   DocumentMarks,
+  DocumentPage,
   ModelKey,
+  PageQuery,
   ReadModelStore,
   StoredDocument,
 } from '../../../projections/read-model-store.ts';
@@ -38,6 +40,8 @@ interface Loaded {
 
 /** Limits the retries of a lookup: the index value may move to another document between the two reads. */
 const findRoundsMax = 10;
+/** Members that one call reads of a large set, when the page is limited in bytes. */
+const countMax = 2;
 
 export function redisReadModels(
   connection: RedisConnection,
@@ -45,16 +49,19 @@ export function redisReadModels(
 ): ReadModelStore {
   const writer = createDocumentWriter(connection, shape);
 
+  /** The documents of the first ids, as many as `bytesMax` allows. */
   async function loadOf(
     model: ModelKey,
     tenant: string,
     ids: readonly string[],
+    bytesMax?: number,
   ): Promise<readonly (Loaded | undefined)[]> {
     if (ids.length === 0) return [];
     const keyspace = readModelKeyspace(model, tenant, shape);
     const keys = [keyspace.meta('fences'), ...ids.map((id) => keyspace.document(id))];
     const found = (await connection.run(scripts.load, keys, [
       kindOf(keyspace.shape),
+      bytesMax ?? '',
       ...ids,
     ])) as readonly [string | null, string | readonly string[] | null][];
     return found.map(([text, stored], index) => {
@@ -67,15 +74,43 @@ export function redisReadModels(
     });
   }
 
+  /** `count`: the number of ids that `bytesMax` allowed to read. */
   async function present(
     model: ModelKey,
     tenant: string,
-    at: { readonly ids: readonly string[]; readonly holds: (each: Loaded) => boolean },
-  ): Promise<readonly StoredDocument[]> {
-    const loaded = await loadOf(model, tenant, at.ids);
-    return loaded.flatMap((each) =>
+    at: {
+      readonly ids: readonly string[];
+      readonly holds: (each: Loaded) => boolean;
+      readonly bytesMax?: number | undefined;
+    },
+  ): Promise<{ readonly documents: readonly StoredDocument[]; readonly count: number }> {
+    const loaded = await loadOf(model, tenant, at.ids, at.bytesMax);
+    const documents = loaded.flatMap((each) =>
       each !== undefined && each.stored.document !== null && at.holds(each) ? [each.stored] : [],
     );
+    return { documents, count: loaded.length };
+  }
+
+  async function someMembers(
+    model: ModelKey,
+    tenant: string,
+    { set, limit, cursor, bytesMax }: PageQuery & { readonly set: string },
+  ): Promise<DocumentPage> {
+    const key = readModelKeyspace(model, tenant, shape).named('s', set);
+    const { scan, after } = scanCursor(cursor);
+    const [next, members] = await connection.ask((client) =>
+      client.sscan(key, scan, 'COUNT', limit),
+    );
+    const ids = members.filter((id) => compareIds(id, after) > 0).toSorted(compareIds);
+    const holds = ({ fence }: Loaded): boolean => fence.entries.sets.includes(set);
+    // Redis returns all members of a small set at once, whatever the limit. Only then is their order that of the set.
+    const isWhole = scan === '0' && next === '0';
+    const at = { ids, holds, bytesMax: isWhole ? bytesMax : undefined };
+    const { documents, count } = await present(model, tenant, at);
+    const last = ids[count - 1];
+    if (last !== undefined && count < ids.length) return { documents, cursor: `s0:${last}` };
+    const more = after === '' ? `s${next}` : `s${next}:${after}`;
+    return { documents, cursor: next === '0' ? undefined : more };
   }
 
   return {
@@ -109,24 +144,31 @@ export function redisReadModels(
         const id = await connection.ask((client) => client.hget(key, value));
         if (id === null) return undefined;
         const holds = ({ fence }: Loaded): boolean => fence.entries.indexes[index] === value;
-        const [found] = await present(model, tenant, { ids: [id], holds });
+        const [found] = (await present(model, tenant, { ids: [id], holds })).documents;
         if (found !== undefined) return found;
       }
       return undefined;
     },
 
-    async members(model, tenant, { set, limit, cursor }) {
-      const key = readModelKeyspace(model, tenant, shape).named('s', set);
-      const from = cursor === undefined ? '0' : scanCursor(cursor);
-      const [next, ids] = await connection.ask((client) => client.sscan(key, from, 'COUNT', limit));
-      const holds = ({ fence }: Loaded): boolean => fence.entries.sets.includes(set);
-      return {
-        documents: await present(model, tenant, { ids, holds }),
-        cursor: next === '0' ? undefined : `s${next}`,
-      };
+    async members(model, tenant, { limit, bytesMax, ...query }) {
+      if (bytesMax === undefined) return someMembers(model, tenant, { ...query, limit });
+      const documents: StoredDocument[] = [];
+      let { cursor } = query;
+      let bytes = 0;
+      do {
+        const left = {
+          limit: Math.min(limit - documents.length, countMax),
+          bytesMax: bytesMax - bytes,
+        };
+        const found = await someMembers(model, tenant, { ...query, ...left, cursor });
+        documents.push(...found.documents);
+        for (const { document } of found.documents) bytes += Buffer.byteLength(document ?? '');
+        ({ cursor } = found);
+      } while (cursor !== undefined && documents.length < limit && bytes < bytesMax);
+      return { documents, cursor };
     },
 
-    async range(model, tenant, { range, direction, limit, from, to, cursor }) {
+    async range(model, tenant, { range, direction, limit, from, to, cursor, bytesMax }) {
       const key = readModelKeyspace(model, tenant, shape).named('z', range);
       const after = cursor === undefined ? undefined : fromCursor(cursor);
       const bounds = [from, to, after?.score].map((each) => (each === undefined ? '' : `${each}`));
@@ -137,10 +179,12 @@ export function redisReadModels(
       const scores = new Map(page.map(({ id, score }) => [id, score]));
       const holds = ({ stored, fence }: Loaded): boolean =>
         fence.entries.ranges[range] === scores.get(stored.id);
-      const last = page.at(-1);
+      const at = { ids: page.map(({ id }) => id), holds, bytesMax };
+      const { documents, count } = await present(model, tenant, at);
+      const last = page[count - 1];
       return {
-        documents: await present(model, tenant, { ids: page.map(({ id }) => id), holds }),
-        cursor: rows.length > limit && last !== undefined ? toCursor(last) : undefined,
+        documents,
+        cursor: rows.length > count && last !== undefined ? toCursor(last) : undefined,
       };
     },
 
@@ -169,9 +213,10 @@ export function redisReadModels(
   };
 }
 
-function scanCursor(cursor: string): string {
-  const digits = /^s([1-9]\d{0,19})$/.exec(cursor)?.[1];
-  if (digits !== undefined) return digits;
+/** `s<cursor of SSCAN>`, then `:<id>` if members up to this id were returned before. */
+function scanCursor(cursor = 's0:'): { readonly scan: string; readonly after: string } {
+  const [, scan, after = ''] = /^s(0(?=:)|[1-9]\d{0,19})(?::(.*))?$/.exec(cursor) ?? [];
+  if (scan !== undefined) return { scan, after };
   const shown = cursor.slice(0, 60);
   throw new MillraceError('CURSOR_INVALID', `invalid cursor '${shown}'`, {
     details: { cursor: shown },

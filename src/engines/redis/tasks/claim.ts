@@ -210,7 +210,7 @@ export function createTaskClaims(
       };
     },
 
-    async claim(request, { waitMs, signal }) {
+    async claim(request, { waitMs, signal, aroundClaim = (search) => search() }) {
       failIfClosed();
       const leaseMs = request.aliveUntilMs - request.nowMs;
       const untilMs = clock.now() + waitMs;
@@ -228,7 +228,7 @@ export function createTaskClaims(
         const visited = request.rules.filter((rule) => isAll || isDue(rule, nowMs));
         isAll = false;
         if (visited.length > 0) {
-          const claimed = claimedOf(await visitAll(now, visited));
+          const claimed = claimedOf(await aroundClaim(() => visitAll(now, visited)));
           if (claimed.length > 0) return claimed;
         }
         if (clock.now() >= untilMs) return [];

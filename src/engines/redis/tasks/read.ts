@@ -1,8 +1,13 @@
 // Reads jobs by id and in pages, and counts them.
 
 import { cursorOf, parseCursor } from '../../../tasks/list-cursor.ts';
-import type { TaskEngine, TaskFilter, TypeCount } from '../../../tasks/task-engine.ts';
-import { taskStates, type StoredTask, type TaskRef } from '../../../tasks/task-job.ts';
+import type {
+  TaskEngine,
+  TaskFilter,
+  TaskPageQuery,
+  TypeCount,
+} from '../../../tasks/task-engine.ts';
+import { fieldBytes, taskStates, type StoredTask, type TaskRef } from '../../../tasks/task-job.ts';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { eachOf, forEachGroup } from '../connection/engine.ts';
 import type { RedisScript } from '../connection/script.ts';
@@ -30,10 +35,14 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
   const types = async (): Promise<readonly string[]> =>
     (await redis.ask((client) => client.smembers(keyspace.types))).toSorted();
 
-  async function fill(page: TypePage, filter: TaskFilter, limit: number): Promise<void> {
+  async function fill(
+    page: TypePage,
+    filter: TaskFilter,
+    { limit, bytesMax }: Pick<TaskPageQuery, 'bytesMax' | 'limit'>,
+  ): Promise<void> {
     while (page.tasks.length === 0 && page.cursor !== undefined) {
       const { base, never } = keyspace.typeKeys(page.type);
-      const values = [...cellsOf(page.cursor), limit, ...filterValues(filter)];
+      const values = [...cellsOf(page.cursor), limit, ...filterValues(filter, bytesMax)];
       const [rows, next] = (await redis.run(taskScripts.list, [base, never], values)) as [
         rows: readonly (readonly [string, string, string])[],
         next: string,
@@ -81,25 +90,25 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
       });
     },
 
-    async list(filter, { cursor, limit }) {
+    async list(filter, { cursor, limit, bytesMax }) {
       if (cursor !== undefined) parseCursor(cursor);
       const names = filter.type === undefined ? await types() : [filter.type];
       const pages = names.map((type): TypePage => ({ type, tasks: [], cursor: cursor ?? '' }));
+      // One extra job, to detect a next page.
+      const most = { limit: limit + 1, bytesMax: shareOf(bytesMax, names.length) };
       const tasks: StoredTask[] = [];
-      while (tasks.length <= limit) {
-        // Read one extra job to detect a next page.
-        await Promise.all(pages.map((page) => fill(page, filter, limit + 1)));
+      let bytes = 0;
+      for (;;) {
+        await Promise.all(pages.map((page) => fill(page, filter, most)));
         const [newest] = pages.filter((page) => page.tasks.length > 0).toSorted(newestFirst);
         const task = newest?.tasks.shift();
-        if (task === undefined) break;
+        if (task === undefined) return { tasks, cursor: undefined };
+        const last = tasks.at(-1)?.head;
+        const isFull = tasks.length === limit || bytes >= (bytesMax ?? Infinity);
+        if (isFull && last !== undefined) return { tasks, cursor: cursorOf(last) };
         tasks.push(task);
+        bytes += fieldBytes(task.fields);
       }
-      const page = tasks.slice(0, limit);
-      const last = page.at(-1)?.head;
-      return {
-        tasks: page,
-        cursor: tasks.length > limit && last !== undefined ? cursorOf(last) : undefined,
-      };
     },
 
     async counts() {
@@ -123,6 +132,11 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
   };
 }
 
+/** The pages of all types are in memory at the same time. */
+function shareOf(bytesMax: number | undefined, types: number): number | undefined {
+  return bytesMax === undefined ? undefined : Math.ceil(bytesMax / types);
+}
+
 function newestFirst({ tasks: [a] }: TypePage, { tasks: [b] }: TypePage): number {
   if (a === undefined || b === undefined) return 0;
   return b.head.enqueuedAtMs - a.head.enqueuedAtMs || (a.head.id < b.head.id ? 1 : -1);
@@ -134,7 +148,10 @@ function cellsOf(cursor: string): readonly string[] {
   return [ms, suffixOf(id)];
 }
 
-function filterValues(filter: TaskFilter): readonly (string | number)[] {
+function filterValues(
+  filter: TaskFilter,
+  bytesMax: number | undefined,
+): readonly (string | number)[] {
   const { states = taskStates, tenant, parentId = '', labels = [] } = filter;
   const { enqueuedFromMs = 0, enqueuedBeforeMs = 1e16 } = filter;
   const { updatedFromMs = 0, updatedBeforeMs = 1e16 } = filter;
@@ -146,6 +163,7 @@ function filterValues(filter: TaskFilter): readonly (string | number)[] {
     enqueuedBeforeMs,
     updatedFromMs,
     updatedBeforeMs,
+    bytesMax ?? '',
     ...labels,
   ];
 }

@@ -3,7 +3,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { cursorOf, parseCursor } from '../../../tasks/list-cursor.ts';
 import type { TaskEngine, TaskFilter, TypeMode } from '../../../tasks/task-engine.ts';
-import { taskStates, type StoredTask, type TaskState } from '../../../tasks/task-job.ts';
+import {
+  fieldBytes,
+  taskStates,
+  type StoredTask,
+  type TaskState,
+} from '../../../tasks/task-job.ts';
 import { createSqlQuery, type SqlRow } from '../thread/protocol.ts';
 import { taskLane, toHead, toStoredTask } from './tables.ts';
 
@@ -35,7 +40,7 @@ export interface TaskReader extends TaskReads {
 type Value = string | number;
 
 export function createTaskReader(database: DatabaseSync): TaskReader {
-  const { all, one } = createSqlQuery(database);
+  const { all, each, one } = createSqlQuery(database);
   const whole = (row: SqlRow): StoredTask =>
     toStoredTask(
       row,
@@ -73,16 +78,21 @@ export function createTaskReader(database: DatabaseSync): TaskReader {
         const row = one('select * from tasks where id = ?', id);
         return row === undefined ? undefined : toHead(row);
       }),
-    list(filter, { cursor, limit }) {
+    list(filter, { cursor, limit, bytesMax = Infinity }) {
       const { where, values } = conditions(filter, cursor);
-      const rows = all(
-        `select * from tasks where ${where} order by enqueued_at_ms desc, id desc limit ?`,
-        ...values,
-        limit + 1,
-      );
-      const tasks = rows.slice(0, limit).map((row) => toStoredTask(row, []));
+      const sql = `select * from tasks where ${where} order by enqueued_at_ms desc, id desc limit ?`;
+      const tasks: StoredTask[] = [];
+      let bytes = 0;
+      let hasMore = false;
+      for (const row of each(sql, ...values, limit + 1)) {
+        hasMore = tasks.length === limit || bytes >= bytesMax;
+        if (hasMore) break;
+        const task = toStoredTask(row, []);
+        tasks.push(task);
+        bytes += fieldBytes(task.fields);
+      }
       const last = tasks.at(-1)?.head;
-      return { tasks, cursor: rows.length > limit && last ? cursorOf(last) : undefined };
+      return { tasks, cursor: hasMore && last ? cursorOf(last) : undefined };
     },
     counts() {
       const byType = new Map<string, Record<TaskState, number>>();

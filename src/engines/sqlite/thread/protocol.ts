@@ -26,6 +26,8 @@ export interface SqlStatement {
 export interface SqlQuery {
   readonly all: (sql: string, ...values: readonly SqlValue[]) => readonly SqlRow[];
   readonly one: (sql: string, ...values: readonly SqlValue[]) => SqlRow | undefined;
+  /** Reads one row after the other. */
+  readonly each: (sql: string, ...values: readonly SqlValue[]) => Iterable<SqlRow>;
   /** Returns the first cell of the first row; 0 if there is no row. */
   readonly number: (sql: string, ...values: readonly SqlValue[]) => number;
 }
@@ -34,18 +36,21 @@ export interface SqlQuery {
 export function createSqlQuery(database: DatabaseSync): SqlQuery {
   const prepared = new Map<string, StatementSync>();
 
-  const all: SqlQuery['all'] = (sql, ...values) => {
+  const prepare = (sql: string): StatementSync => {
     let statement = prepared.get(sql);
     if (statement === undefined) {
       statement = database.prepare(sql);
       prepared.set(sql, statement);
     }
-    return statement.all(...values) as unknown as readonly SqlRow[];
+    return statement;
   };
+  const all: SqlQuery['all'] = (sql, ...values) =>
+    prepare(sql).all(...values) as unknown as readonly SqlRow[];
   const one: SqlQuery['one'] = (sql, ...values) => all(sql, ...values)[0];
   return {
     all,
     one,
+    each: (sql, ...values) => prepare(sql).iterate(...values) as unknown as Iterable<SqlRow>,
     number: (sql, ...values) => Number(Object.values(one(sql, ...values) ?? { none: 0 })[0] ?? 0),
   };
 }

@@ -14,6 +14,55 @@ import {
 
 const soon = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
+test('a claim ends with the job that makes its response large, and no type keeps out another', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const payload = { text: 'x'.repeat(200_000) };
+  const ids: string[] = [];
+  for (let count = 0; count < 20; count += 1) ids.push(await enqueue(api, boss, { payload }));
+  const small = await enqueue(api, boss, { type: 'report-gen' });
+  const seen: string[] = [];
+  for (let round = 0; seen.length < 21; round += 1) {
+    const types = { 'email-send': 100, 'report-gen': 100 };
+    const found = (await claim(api, boss, 'w-1', { types })).map(({ token }) => token.id);
+    assert.ok(found.length > 0 && found.length <= 8, `${found.length} jobs of 200 KB`);
+    seen.push(...found);
+    if (round === 0) assert.ok(seen.includes(small));
+  }
+  assert.deepEqual(seen.toSorted(), [...ids, small].toSorted());
+});
+
+test('a claim of many small jobs keeps to the limits of the request', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  for (let count = 0; count < 12; count += 1) await enqueue(api, boss);
+  const types = { 'email-send': 9, 'report-gen': 5 };
+  assert.equal((await claim(api, boss, 'w-1', { types })).length, 9);
+  assert.equal((await claim(api, boss, 'w-1', { types })).length, 3);
+});
+
+test('a job refuses events and results above 2 MB, and its worker can still end it', async () => {
+  await using api = await openApi();
+  const boss = await api.token('admin');
+  const text = 'x'.repeat(250_000);
+  const waiting = await enqueue(api, boss);
+  const send = (eventId: string) =>
+    api.post(`/api/v1/jobs/${waiting}/events`, { name: 'noted', eventId, payload: text }, boss);
+  for (let count = 0; count < 7; count += 1) {
+    assert.equal((await send(`e-${count}`)).status, 202);
+  }
+  assert.equal((await send('e-0')).status, 202, 'an event that the job has');
+  const first = await running(api, boss);
+  const finish = { name: 'sum', result: text };
+  const refused = [await send('e-7'), await report(api, boss, first, 'steps/finish', finish)];
+  for (const response of refused) {
+    assert.equal(response.status, 400);
+    assert.equal((await body<{ code: string }>(response)).code, 'TASK_INVALID');
+  }
+  await accepted(report(api, boss, first, 'complete', { result: text }));
+  assert.equal((await shown(api, boss, waiting)).state, 'completed');
+});
+
 test('a failed step is retried as often as requested, then the attempt fails', async () => {
   await using api = await openApi();
   const boss = await api.token('admin');

@@ -4,8 +4,9 @@
 import type { Static, TObject, TProperties } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
-import type { Tasks, TaskToken } from '../../../tasks/tasks.ts';
+import type { ClaimedTask, Tasks, TaskToken } from '../../../tasks/tasks.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { pageBytes, textBytes } from '../../http/list-page.ts';
 import { closed, text, time, timeOf } from '../admin/admin-context.ts';
 import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import { failureSchema, idParams, newTaskOf, newTaskSchema, taskSchema } from './task-context.ts';
@@ -46,7 +47,69 @@ const claimState = Type.Object({
   ),
 });
 
+const claimBody = closed({
+  worker,
+  types: Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: taskLimits.workersMax }), {
+    description: 'The maximum number of jobs by type.',
+  }),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: taskLimits.batchMax,
+      description: 'The maximum number of jobs in total.',
+    }),
+  ),
+  waitMs: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: waitMsMax,
+      description: 'Default: 0, no wait.',
+    }),
+  ),
+  leaseMs,
+});
+
+/** Jobs are read whole, so only a few at once, as their size is not known before. */
+const claimedAtOnce = 4;
+
+/**
+ * Claims a few jobs at a time, until the response is large; only the first claim waits. The types come first in turns, so
+ * that large jobs of one type do not keep the others out of the responses.
+ */
+async function claimSome(
+  tasks: Tasks,
+  { body, signal, memory }: ApiRequest<unknown, unknown, Static<typeof claimBody>>,
+  turn: number,
+): Promise<readonly ClaimedTask[]> {
+  const { types, limit = taskLimits.batchMax, waitMs = 0, ...options } = body;
+  const names = Object.keys(types);
+  let order = [...names.slice(turn % names.length), ...names.slice(0, turn % names.length)];
+  const left = new Map(Object.entries(types));
+  const items: ClaimedTask[] = [];
+  let bytes = 0;
+  for (let isFirst = true; ; isFirst = false) {
+    const size = Math.min(claimedAtOnce, limit - items.length);
+    const claim = tasks.claim({
+      ...options,
+      types: Object.fromEntries(order.map((name) => [name, left.get(name) ?? 0])),
+      limit: size,
+      waitMs: isFirst ? waitMs : 0,
+      signal,
+      aroundClaim: memory.load,
+    });
+    const found = await (isFirst ? claim : claim.catch(() => []));
+    items.push(...found);
+    bytes += textBytes(JSON.stringify(found));
+    if (found.length < size || items.length >= limit || bytes >= pageBytes) return items;
+    const served = new Set(found.map(({ task: { type } }) => type));
+    for (const { task } of found) left.set(task.type, (left.get(task.type) ?? 0) - 1);
+    order = [...order.filter((name) => !served.has(name)), ...served];
+  }
+}
+
 export function workerRoutes(platform: ApiPlatform): readonly Route[] {
+  let turn = 0;
+
   /** A report of the worker that has claimed the job. 409: another worker has claimed it, or it has ended. */
   const report = <Fields extends TProperties>(
     name: string,
@@ -95,31 +158,9 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       path: '/api/v1/worker/claim',
       summary: 'Claims due jobs, waiting for the first one',
       description:
-        'Each job has its payload, its completed steps with results, and a token. Needs credentials for all tenants.',
+        'Each job has its payload, its completed steps with results, and a token. The response ends early with the job that makes it large: claim again. Needs credentials for all tenants.',
       isLong: true,
-      body: closed({
-        worker,
-        types: Type.Record(
-          Type.String(),
-          Type.Integer({ minimum: 0, maximum: taskLimits.workersMax }),
-          { description: 'The maximum number of jobs by type.' },
-        ),
-        limit: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            maximum: taskLimits.batchMax,
-            description: 'The maximum number of jobs in total.',
-          }),
-        ),
-        waitMs: Type.Optional(
-          Type.Integer({
-            minimum: 0,
-            maximum: waitMsMax,
-            description: 'Default: 0, no wait.',
-          }),
-        ),
-        leaseMs,
-      }),
+      body: claimBody,
       responses: {
         200: returns(
           'The claimed jobs; none if no job was due in time',
@@ -128,7 +169,8 @@ export function workerRoutes(platform: ApiPlatform): readonly Route[] {
       },
       async handle(request) {
         const tasks = await platform.tasks();
-        const items = await tasks.claim({ waitMs: 0, ...request.body, signal: request.signal });
+        turn += 1;
+        const items = await claimSome(tasks, request, turn);
         // The client has disconnected, so other workers can have the jobs immediately.
         if (request.signal.aborted) {
           await Promise.allSettled(items.map((each) => tasks.release(each.token)));

@@ -42,6 +42,29 @@ export const rangeCases: ReadModelCases = {
     assert.deepEqual(await idsOf(context, { direction: 'descending' }), ['d', 'c', 'b', 'a']);
   },
 
+  'a page ends with the document that reaches its maximum of bytes': async ({ documents }) => {
+    const order = ['a', 'b', 'c', 'd', 'e'];
+    const about = 'x'.repeat(1_000);
+    await documents.write(
+      order.map((id, updated) => ({ ...from(id, 0), document: { code: id, about, updated } })),
+    );
+    for (const direction of ['ascending', 'descending'] as const) {
+      const sizes: number[] = [];
+      const seen = await walk(async (cursor) => {
+        const page = await documents.byRange('core', 'updated', {
+          direction,
+          limit: 4,
+          cursor,
+          bytesMax: 1_500,
+        });
+        sizes.push(page.items.length);
+        return page;
+      });
+      assert.deepEqual(seen, direction === 'ascending' ? order : order.toReversed());
+      assert.deepEqual(sizes, [2, 2, 1]);
+    }
+  },
+
   'equal numbers are sorted by id': async (context) => {
     await put(context, { b: 5, A: 5, a: 5, _: 5, Z: 5 });
     assert.deepEqual(await idsOf(context, {}), ['A', 'Z', '_', 'a', 'b']);

@@ -37,6 +37,7 @@ export interface ReadModelCase {
 export interface Currency {
   readonly code: string;
   readonly name?: string;
+  readonly about?: string;
   readonly enabled?: boolean;
   readonly updated?: number;
   /** The rank of the document in each region. */

@@ -166,7 +166,7 @@ function within(
 
 function pageOf(
   scored: readonly Scored[],
-  { limit, cursor }: PageQuery,
+  { limit, cursor, bytesMax = Infinity }: PageQuery,
   direction: 1 | -1 = 1,
 ): DocumentPage {
   const after = cursor === undefined ? undefined : fromCursor(cursor);
@@ -176,10 +176,16 @@ function pageOf(
   const sorted = scored
     .toSorted((a, b) => compare(sortKeyOf(a), sortKeyOf(b)))
     .filter((each) => after === undefined || compare(sortKeyOf(each), after) > 0);
-  const page = sorted.slice(0, limit);
+  let bytes = 0;
+  const page = sorted.slice(0, limit).filter(({ write: { document } }) => {
+    const isWithin = bytes < bytesMax;
+    bytes += Buffer.byteLength(document ?? '');
+    return isWithin;
+  });
   const last = page.at(-1);
   return {
     documents: page.map(({ write }) => write),
-    cursor: sorted.length > limit && last !== undefined ? toCursor(sortKeyOf(last)) : undefined,
+    cursor:
+      sorted.length > page.length && last !== undefined ? toCursor(sortKeyOf(last)) : undefined,
   };
 }

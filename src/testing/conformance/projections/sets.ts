@@ -48,6 +48,26 @@ export const setCases: ReadModelCases = {
     }
   },
 
+  'a page ends with the document that reaches its maximum of bytes': async ({ documents }) => {
+    const about = 'x'.repeat(1_000);
+    for (const size of [10, 300]) {
+      const members = Array.from({ length: size }, (_, index) => `d${String(index + 100)}`);
+      await documents.write(
+        members.map((id) => ({ ...from(id, size), document: { code: id, about, enabled: true } })),
+      );
+      for (const set of ['all', 'enabled']) {
+        let most = 0;
+        const seen = await walk(async (cursor) => {
+          const page = await documents.bySet('core', set, { limit: 100, cursor, bytesMax: 2_000 });
+          most = Math.max(most, page.items.length);
+          return page;
+        }, 'any');
+        assert.deepEqual(seen, members);
+        assert.ok(most >= 2 && most <= 12, `${most} documents of 1 KB in a page`);
+      }
+    }
+  },
+
   'returns all members that stay, while others come and go': async ({ documents }) => {
     await documents.write(ids.map((id) => ({ ...from(id, 0), document: { code: id } })));
     let step = 0;

@@ -244,6 +244,26 @@ export const adminCases: TasksCases = {
     assert.deepEqual(seen, ids.toReversed());
   },
 
+  async 'a page of jobs ends with the job that reaches its maximum of bytes'(tasks, { clock }) {
+    const ids: string[] = [];
+    for (const type of [email, report, email, report, email, report, email]) {
+      const { id } = await tasks.enqueue({ type, payload: null });
+      ids.push(id);
+      const { token } = await claimOne(tasks, type);
+      await tasks.complete(token, 'x'.repeat(1_000));
+      await clock.advance(1);
+    }
+    const seen: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await tasks.list({}, { cursor, limit: 100, bytesMax: 1_500 });
+      assert.ok(page.tasks.length <= 2, `${page.tasks.length} jobs with a result of 1 KB`);
+      seen.push(...page.tasks.map(({ id }) => id));
+      cursor = page.cursor;
+      if (cursor === undefined) break;
+    }
+    assert.deepEqual(seen, ids.toReversed());
+  },
+
   async 'lists jobs by type, state, tenant, label and time'(tasks, { clock }) {
     const beforeMs = clock.now();
     await tasks.enqueue({ type: email, payload: 1, tenant: 'a', labels: { region: 'eu' } });

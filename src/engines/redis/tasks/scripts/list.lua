@@ -1,15 +1,16 @@
 -- A page of jobs, newest first, merged from the sorted sets of their states.
 -- KEYS: base, never.
 -- ARGV: time and id after which the page starts (or ''), limit, letters of the states, tenant (`=<name>` or ''), parent
--- or '', bounds of the enqueue time, bounds of the update time, labels.
+-- or '', bounds of the enqueue time, bounds of the update time, maximum of bytes or '', labels.
 -- Returns rows of id, record and info, and the cursor of the next page (`<ms>/<id>`, or '' after the last page).
 -- @include "include/record"
 -- @include "include/batch"
 -- The maximum number of jobs that one call reads, even if few of them match.
-local SCANNED_MAX, PAGE, FIRST_LABEL = 2000, 100, 11
+local SCANNED_MAX, PAGE, FIRST_LABEL = 2000, 100, 12
 local cursorMs, cursorId, limit, states, tenant, parent = unpack(ARGV, 1, 6)
 local enqueuedFrom, enqueuedBefore = ARGV[7], tonumber(ARGV[8])
 local updatedFrom, updatedBefore = tonumber(ARGV[9]), tonumber(ARGV[10])
+local bytesMax, bytes = tonumber(ARGV[11]) or math.huge, 0
 limit = tonumber(limit)
 local highest = cursorMs ~= '' and cursorMs or '+inf'
 local sources = {}
@@ -71,7 +72,7 @@ local function matches(job)
 end
 local rows, scanned = {}, 0
 local lastMs, lastId
-while #rows < limit and scanned < SCANNED_MAX do
+while #rows < limit and bytes < bytesMax and scanned < SCANNED_MAX do
   local newest, newestMs, newestId
   for _, source in ipairs(sources) do
     local ms, id = peek(source)
@@ -87,6 +88,7 @@ while #rows < limit and scanned < SCANNED_MAX do
   if record and matches(parseRecord(record)) then
     local fixed = redis.call('GET', fixedPrefix .. newestId)
     rows[#rows + 1] = {newestId, record, string.match(fixed or '', '^([^\n]*)')}
+    bytes = bytes + #record + #rows[#rows][3]
   end
 end
 for _, source in ipairs(sources) do
