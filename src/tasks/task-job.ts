@@ -74,6 +74,31 @@ export interface TaskHead extends TaskRef {
  */
 export type TaskFields = Readonly<Record<string, string>>;
 
+/** Stands for the head of a job that cannot be read: the next claim gets the job, and fails it. */
+export function damagedHead(id: string): TaskHead {
+  return {
+    id,
+    type: taskTypeOf(id),
+    tenant: '',
+    state: 'queued',
+    revision: 0,
+    fence: 0,
+    priority: 0,
+    dueAtMs: 0,
+    concurrencyKey: '',
+    failures: 0,
+    worker: '',
+    deadlineMs: neverMs,
+    cancelAtMs: 0,
+    parentId: '',
+    labels: [],
+    enqueuedAtMs: 0,
+    claimedAtMs: 0,
+    updatedAtMs: 0,
+    endedAtMs: 0,
+  };
+}
+
 /** The person that the job is about, by its label `dataSubject`. Undefined: the job is not about a person. */
 export function subjectOfJob({ labels }: Pick<TaskHead, 'labels'>): string | undefined {
   const prefix = `${subjectHeader}=`;
