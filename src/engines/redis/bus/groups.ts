@@ -42,7 +42,7 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
 
   async function find(name: string): Promise<GroupRecord | undefined> {
     const text = await redis.ask((client) => client.hget(keyspace.groups, name));
-    return text === null ? undefined : recordOf(name, text);
+    return text === null ? undefined : (recordOf(name, text) ?? damagedRecord(name, text));
   }
 
   async function all(): Promise<readonly GroupRecord[]> {
