@@ -17,12 +17,16 @@ const mayConvert =
 
 const conversion = /\btoSequence\b|\btoPosition\b/;
 const parsed = /(?:parseInt|Number|BigInt)\([^()]*(?:[pP]osition|[cC]heckpoint|\b[hH]ead)\b/;
-const arithmetic = /\b(?:toSequence|toPosition)\([^()]*\)\s*[-+*/%]|[-+*/%]\s*toSequence\(/;
+/** The form of a position, whatever its variable is called; `hex` is a byte of another format. */
+const hexadecimal = /parseInt\((?!hex\b)[^()]*,\s*16\)|(?:Number|BigInt)\([^()]*0x/;
+const arithmetic =
+  /\b(?:toSequence|toPosition)\([^()]*\)\s*[-+*/%]|[-+*/%]\s*toSequence\(|\bposition\s*[-+]\s*[\d?$]/;
 
 const problemIn = (file: string, text: string): string | undefined => {
   if (!mayConvert.test(file)) {
     if (conversion.test(text)) return `${file} converts positions`;
-    if (parsed.test(text)) return `${file} reads a number out of a position`;
+    if (parsed.test(text) || hexadecimal.test(text))
+      return `${file} reads a number out of a position`;
   }
   const isColumn = /\/sql\/|\/sql-[a-z-]+\.ts$/.test(file);
   return isColumn && arithmetic.test(text) ? `${file} computes with a position` : undefined;
@@ -48,6 +52,9 @@ test('the rule detects each kind of arithmetic', () => {
   assert.ok(caught('modules/shop/a.ts', 'Number.parseInt(checkpoint, 16)'));
   assert.ok(caught('console/src/views/a.tsx', 'BigInt(`0x${store.head}`)'));
   assert.ok(caught('src/outbox/sql/a.ts', 'toSequence(checkpoint) - 1'));
+  assert.ok(caught('src/subscriptions/a.ts', 'Number.parseInt(upTo, 16) + 1'));
+  assert.ok(caught('src/platform/a.ts', 'BigInt(`0x${end}`) - 1n'));
+  assert.ok(caught('src/subscriptions/sql/a.ts', 'set position = position + 1'));
   assert.ok(!caught('src/outbox/sql/a.ts', 'values: [toSequence(checkpoint)]'));
   assert.ok(!caught('src/engines/sqlite/store/a.ts', 'toSequence(after) + 1'));
   assert.ok(!caught('src/subscriptions/a.ts', 'reached >= position'));

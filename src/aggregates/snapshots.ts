@@ -5,7 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { Observer } from '../foundation/observer.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
-import { isForgotten } from '../store/erasure.ts';
+import { isForgotten, isSealed } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
 
 import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
@@ -213,6 +213,7 @@ export async function usableSnapshot<State>(
       subject = state.$subject;
       [state] = await personalData.unseal([{ subject, id: stream, value: state.value }]);
       if (isForgotten(state)) return undefined;
+      if (isSealed(state)) throw new TypeError('the snapshot cannot be decrypted');
     }
     assertShape(state, policy.encode(initial));
     return { ...found, state: policy.decode(state), subject };

@@ -51,6 +51,8 @@ export interface LeasedEntry extends StoredEntry {
   readonly token: string;
   /** Starts at 1; includes deliveries whose lease expired. */
   readonly deliveryCount: number;
+  /** Why the data cannot be read: no handler gets it. */
+  readonly unreadable?: string | undefined;
 }
 
 export type Settlement =

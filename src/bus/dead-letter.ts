@@ -1,5 +1,6 @@
 // Dead letters: messages that a group could not handle, in a stream per group; listed, replayed and discarded.
 
+import { parseStored } from '../foundation/parse-json.ts';
 import type { Bus } from './bus.ts';
 import type { BusEngine, StoredEntry } from './bus-engine.ts';
 import { busLimits as limits } from './bus-limits.ts';
@@ -139,13 +140,18 @@ function checkSequences(sequences: readonly string[]): void {
   throw invalid('sequences', 'must be sequences of dead letters from deadLetters()');
 }
 
+const damagedMeta = 'the stored description of the dead letter is damaged';
+
 function toDeadLetter({ sequence, data, meta, storedAtMs, subject }: StoredEntry): BusDeadLetter {
-  const fields = (meta === undefined ? {} : JSON.parse(meta)) as Partial<DeadLetterMeta>;
+  const stored = meta === undefined ? {} : parseStored(meta);
+  const fields = Object(stored) as Partial<DeadLetterMeta>;
   return {
     sequence,
     group: fields.group ?? subject.slice('_dead.'.length),
     cause: fields.cause ?? 'terminated',
-    reason: fields.reason ?? 'another program wrote this without the bus',
+    reason:
+      fields.reason ??
+      (stored === undefined ? damagedMeta : 'another program wrote this without the bus'),
     origin: {
       subject: fields.subject ?? subject,
       sequence: fields.sequence ?? sequence,

@@ -4,6 +4,7 @@ import { validatePattern } from '../contracts/subject-match.ts';
 import { createBatcher } from '../foundation/async/batcher.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
+import { parseStored } from '../foundation/parse-json.ts';
 import type { Observer } from '../foundation/observer.ts';
 import type { BusCapabilities, GroupDefinition } from './bus.ts';
 import type {
@@ -123,6 +124,9 @@ export function createGroupMember(
     const { token } = entry;
     // A group that reads all dead letters would otherwise process dead letters of itself in an endless loop.
     if (entry.subject === deadLetterSubject(group)) return { kind: 'ack', token };
+    if (entry.unreadable !== undefined) {
+      return { kind: 'dead', token, letter: letterOf(entry, 'malformed', entry.unreadable) };
+    }
     const decoded = codec.decode(entry);
     if (decoded.kind === 'bad') {
       return { kind: 'dead', token, letter: letterOf(entry, decoded.cause, decoded.reason) };
@@ -225,7 +229,7 @@ type Settling = Pick<
 /** A replayed letter keeps its origin and its attempts. */
 function previousOf(entry: LeasedEntry, group: string): DeadLetterMeta | undefined {
   if (entry.subject !== redoSubject(group) || entry.meta === undefined) return undefined;
-  return JSON.parse(entry.meta) as DeadLetterMeta;
+  return parseStored(entry.meta) as DeadLetterMeta | undefined;
 }
 
 /** ASCII only: a NATS header does not preserve other characters. */

@@ -7,11 +7,11 @@ import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
 import { traceOf } from '../foundation/observer.ts';
+import { isSealed } from '../store/erasure.ts';
 import type { EngineEntry, StoredEntry } from './bus-engine.ts';
 import type { BusMessage, NewMessage } from './bus-message.ts';
 import { invalid } from './check-bus.ts';
 import type { DeadLetterCause } from './dead-letter.ts';
-import { isSealed } from './personal-messages.ts';
 import {
   decodeTransportEnvelope,
   encodeTransportEnvelope,

@@ -2,9 +2,9 @@
 // it, also in dead letters, and therefore in archives. Messages of a forgotten person are skipped.
 
 import { override } from '../foundation/override.ts';
-import { isForgotten, subjectForgotten, subjectHeader } from '../store/erasure.ts';
+import { isForgotten, isSealed, subjectForgotten, subjectHeader } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
-import type { BusEngine, EngineEntry, StoredEntry } from './bus-engine.ts';
+import type { BusEngine, EngineEntry, LeasedEntry, StoredEntry } from './bus-engine.ts';
 import { invalid } from './check-bus.ts';
 import type { DeadLetterMeta } from './dead-letter.ts';
 import { checkMessageSize, type TransportEnvelope } from './transport-envelope.ts';
@@ -99,8 +99,12 @@ function withKeys(engine: BusEngine, personalData: PersonalData): BusEngine {
         const letter = letters.next().value;
         // The person was forgotten while the message was handled.
         if (letter === undefined) return { kind: 'ack', token: each.token } as const;
-        const isPersonal = personalMessage(letter.data) !== undefined;
-        return isPersonal ? { ...each, letter: withoutReason(letter) } : each;
+        const personal = personalMessage(each.letter.data);
+        if (personal === undefined) return each;
+        // No handler got a message that is still encrypted, so its reason is not from a handler.
+        return isSealed(personal.envelope.payload)
+          ? each
+          : { ...each, letter: withoutReason(letter) };
       });
       return engine.settle(group, sealed);
     },
@@ -114,7 +118,7 @@ function withKeys(engine: BusEngine, personalData: PersonalData): BusEngine {
           forgotten.map(({ token }) => ({ kind: 'ack', token })),
         );
       }
-      return opened.filter((entry) => entry !== undefined);
+      return opened.flatMap((entry) => (entry === undefined ? [] : [withReadability(entry)]));
     },
     async read(pattern, request) {
       const batches = await engine.read(pattern, request);
@@ -162,13 +166,16 @@ function personalMessage(data: Uint8Array = new Uint8Array()): PersonalMessage |
   }
 }
 
-/** An archived message is published again as it was archived. */
-export function isSealed(payload: unknown): boolean {
-  return typeof payload === 'object' && payload !== null && '$sealed' in payload;
-}
-
 function encode(envelope: TransportEnvelope): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(envelope));
+}
+
+/** Without this, a handler would get the encrypted text as its payload. */
+function withReadability(entry: LeasedEntry): LeasedEntry {
+  if (!isSealed(personalMessage(entry.data)?.envelope.payload)) return entry;
+  const unreadable =
+    'the payload cannot be decrypted: the key of its person is missing, or the text is damaged';
+  return { ...entry, unreadable };
 }
 
 /** The error of a handler may repeat personal data. */

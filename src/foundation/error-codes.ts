@@ -99,7 +99,8 @@ export const errorCodes = {
   FILTER_INVALID: {
     retryable: false,
     meaning: 'A filter is too large, or its pattern is not a linear-time regular expression.',
-    remedy: 'Write the pattern without back-references and look-around, or use prefixes.',
+    remedy:
+      'Write the pattern without back-references, and with look-ahead only after a literal beginning, or use prefixes.',
   },
   SUBJECT_FORGOTTEN: {
     retryable: false,

@@ -118,7 +118,7 @@ export function newSubjectKey(): Uint8Array {
   return randomBytes(32);
 }
 
-function isSealed(payload: unknown): payload is Sealed {
+export function isSealed(payload: unknown): payload is Sealed {
   return (
     typeof payload === 'object' &&
     payload !== null &&

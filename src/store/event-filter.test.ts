@@ -54,6 +54,42 @@ describe('compileFilter', () => {
     );
   });
 
+  test('look-aheads after a literal beginning match like in JavaScript', () => {
+    const literal = fc.constantFrom('', 'a', 'ab', '\\.', 'a-');
+    const piece = fc.constantFrom('a', 'b', '.', 'a+', '[ab)]', '(a|b)', '\\)', 'b?', 'b$', 'a|b');
+    const pieces = fc.array(piece, { minLength: 1, maxLength: 3 }).map((each) => each.join(''));
+    const ahead = fc
+      .tuple(fc.constantFrom('!', '='), pieces)
+      .map(([kind, of]) => `(?${kind}${of})`);
+    const aheads = fc.array(ahead, { minLength: 1, maxLength: 2 }).map((each) => each.join(''));
+    const rest = fc.constantFrom('', '.*', 'a', '(a|b)$', '.+-');
+    fc.assert(
+      fc.property(
+        fc.tuple(literal, aheads, rest).map((parts) => `^${parts.join('')}`),
+        fc.array(fc.constantFrom('a', 'b', '.', '-', ')'), { maxLength: 8 }),
+        (streamPattern, letters) => {
+          const text = letters.join('');
+          const { stream } = compileFilter({ streamPattern });
+          assert.equal(stream?.(text), new RegExp(streamPattern).test(text), streamPattern);
+        },
+      ),
+    );
+    for (const streamPattern of [
+      '^(?!a)b|c',
+      '^(?!a)*b',
+      '^a+(?!b)',
+      'a(?!b)',
+      '^(?!a',
+      '^(?<!a)',
+    ]) {
+      assert.throws(
+        () => compileFilter({ streamPattern }),
+        (error) => hasCode(error, 'FILTER_INVALID'),
+        streamPattern,
+      );
+    }
+  });
+
   test('a pattern with nested quantifiers matches in linear time', () => {
     const { stream } = compileFilter({ streamPattern: '^(a+)+$' });
     assert.equal(stream?.(`${'a'.repeat(50_000)}b`), false);

@@ -4,11 +4,12 @@ import { RE2JS } from 're2js';
 import { regexSize } from '../foundation/regex-size.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { categoryOf } from './stream-category.ts';
+import { splitLookAheads } from './look-ahead.ts';
 import type { RowFilter } from './store-engine.ts';
 
 /**
  * An event must match all given parts, and one item of each list. Patterns are regular expressions without
- * back-references and look-around, so matching takes linear time.
+ * back-references, and with look-ahead only after a literal beginning (`^order-(?!test)`), so matching takes linear time.
  */
 export interface EventFilter {
   readonly types?: readonly string[] | undefined;
@@ -86,12 +87,17 @@ function byPattern(name: string, pattern: string | undefined): Test | undefined 
     throw invalid(name, 'repeats too much: use smaller numbers in {…}');
   }
   try {
-    const compiled = RE2JS.compile(pattern);
-    return (text) => compiled.matcher(text).find();
+    const { patterns, excluded } = splitLookAheads(pattern);
+    const compile = (each: string): Test => {
+      const compiled = RE2JS.compile(each);
+      return (text) => compiled.matcher(text).find();
+    };
+    const [wanted, unwanted] = [patterns.map(compile), excluded.map(compile)];
+    return (text) => wanted.every((test) => test(text)) && !unwanted.some((test) => test(text));
   } catch (error) {
     throw invalid(
       name,
-      'is not a valid RE2 regular expression (no look-around or back-references)',
+      'is not a valid RE2 regular expression (look-ahead only after a literal beginning, no back-references)',
       error,
     );
   }

@@ -10,7 +10,10 @@ export interface PersonalData {
   seal(
     values: readonly { readonly subject: string; readonly id: string; readonly json: string }[],
   ): Promise<readonly string[]>;
-  /** The values; `Forgotten` if the subject was forgotten. A value that is not encrypted is returned unchanged. */
+  /**
+   * The values; `Forgotten` if the subject was forgotten. A value that is not encrypted is returned unchanged, and so is
+   * one that cannot be decrypted, because its key was lost or its text is damaged (`isSealed`).
+   */
   unseal(
     values: readonly { readonly subject: string; readonly id: string; readonly value: unknown }[],
   ): Promise<readonly unknown[]>;
@@ -37,8 +40,11 @@ export function createPersonalData(subjectKeys: SubjectKeys): PersonalData {
     async unseal(values) {
       const keys = await keysOf(values, false);
       return values.map(({ subject, id, value }) => {
+        const key = keys.get(subject);
+        // A forgotten person leaves a record, so the key was lost: that must not look like an erasure.
+        if (key === undefined) return value;
         try {
-          return unseal(value, { eventId: id, subject }, keys.get(subject));
+          return unseal(value, { eventId: id, subject }, key);
         } catch (error) {
           // Another program wrote a value that only looks encrypted.
           if (hasCode(error, 'STORE_CORRUPT')) return value;

@@ -67,6 +67,31 @@ export type NewDeadLetter = Omit<
   | 'discardReason'
 >;
 
+/** A dead letter as it is stored: new, or `before` reopened with the attempts added. */
+export function addedLetter(added: NewDeadLetter, before: DeadLetter | undefined): DeadLetter {
+  const { error, cause, parked, attempts, history } = added;
+  const all = [...(before?.history ?? []), ...history].slice(-subscriptionLimits.historyMax);
+  return {
+    ...(before ?? {
+      ...added,
+      payload: added.payload ?? null,
+      replayedBy: null,
+      notes: '',
+      discardedAt: null,
+      discardedBy: null,
+      discardReason: null,
+    }),
+    error,
+    cause,
+    parked,
+    status: 'pending',
+    attempts: (before?.attempts ?? 0) + attempts,
+    history: all,
+    replayedAt: null,
+    replayRequestedAt: null,
+  };
+}
+
 /** All given fields must match. */
 export interface DeadLetterFilter {
   readonly ids?: readonly string[] | undefined;

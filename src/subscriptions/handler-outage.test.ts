@@ -76,3 +76,34 @@ test('a batch is not split during an outage', async () => {
   }
   assert.equal(runner.status.shards[0]?.parkedStreams, 0);
 });
+
+test('a waiting event whose stored id is damaged is handled all the same', async () => {
+  const { db, clock, append } = createRig();
+  const { waiting } = db.subscriptions;
+  const damaged = {
+    ...db.subscriptions,
+    waiting: {
+      ...waiting,
+      next: async (...of: Parameters<typeof waiting.next>) =>
+        (await waiting.next(...of)).map((row) => ({ ...row, eventId: '', failures: 0 })),
+    },
+  };
+  const seen: string[] = [];
+  let isFailing = true;
+  const each = subscription({
+    name,
+    inFlightMax: 1,
+    retry: { initialMs: 10_000, factor: 1, capMs: 10_000, jitterMs: 0, attemptsMax: 9 },
+    handler(event) {
+      if (isFailing) throw new Error('not yet');
+      seen.push(labelOf(event));
+    },
+  });
+  await append('a', 1, 2);
+  const runner = await startSubscription({ ...db, subscriptions: damaged }, each, { clock });
+  await until(clock, async () => (await waiting.count(name)) > 0);
+  isFailing = false;
+  await until(clock, () => seen.length === 2);
+  assert.deepEqual(seen, ['a1', 'a2']);
+  await runner.stop();
+});

@@ -5,6 +5,7 @@ import { createBatcher } from '../foundation/async/batcher.ts';
 import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { createIds } from '../foundation/ids.ts';
+import { parseStored } from '../foundation/parse-json.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { createSubjects, type Subjects } from '../contracts/subjects.ts';
 import { safeObserver } from '../foundation/safe-observer.ts';
@@ -17,17 +18,17 @@ import {
   toFilter,
   checkInteger,
 } from './rules/check-task.ts';
-import { decideCancel, decideErased } from './rules/decide-end.ts';
+import { decideCancel, decideDamaged, decideErased } from './rules/decide-end.ts';
 import { decideEvent, decideRetry } from './rules/decide-queued.ts';
 import { claimRequest, leaseOf, prepareTask } from './rules/prepare-task.ts';
 import { createTaskChanges, createChangeBatcher } from './task-changes.ts';
-import { withRoom, type DecideContext } from './rules/task-decision.ts';
+import { withRoom, type DecideContext, type Decision } from './rules/task-decision.ts';
 import type { EnqueueEntry, EnqueueOutcome, TaskEngine } from './task-engine.ts';
 import { createClaimedJobs, createClaimedJobCalls } from './claimed-jobs.ts';
 import { isErased, personalJobs } from './personal-jobs.ts';
 import type { StoredTask } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
-import { timelineOf, toTask } from './task-record.ts';
+import { readTask, timelineOf, toTask, type TaskFailure } from './task-record.ts';
 import { createSignals } from './task-signal.ts';
 import { createKnownTypes, type TaskType } from './task-type.ts';
 import type {
@@ -167,23 +168,39 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
           { waitMs, signal: orClosing(claimOptions.signal), aroundClaim },
         );
     const erased = claimed.filter(isErased);
-    await Promise.all(erased.map(endErased));
-    const readable = erased.length === 0 ? claimed : claimed.filter((task) => !isErased(task));
-    return readable.map((task) => {
-      claimedJobs.remember(task);
-      const { id, fence, type, dueAtMs, claimedAtMs } = task.head;
+    const remaining = erased.length === 0 ? claimed : claimed.filter((task) => !isErased(task));
+    const read = remaining.map((record) => ({ record, ...readTask(record) }));
+    await Promise.all([
+      ...erased.map((task) => endClaimed(task, decideErased)),
+      ...read.flatMap(({ record, damage }) =>
+        damage === undefined ? [] : [failDamaged(record, damage)],
+      ),
+    ]);
+    return read.flatMap(({ record, task, damage }) => {
+      if (damage !== undefined) return [];
+      claimedJobs.remember(record);
+      const { id, fence, type, dueAtMs, claimedAtMs } = record.head;
       const lateMs = Math.max(0, claimedAtMs - dueAtMs);
       observer.record?.('task_start_delay_ms', lateMs, { type });
-      return { token: { id, fence }, task: toTask(task) };
+      return [{ token: { id, fence }, task }];
     });
   }
 
-  /** If it fails, the job is lost with this claim, and the next claim ends it. */
-  async function endErased(task: StoredTask): Promise<void> {
+  function failDamaged(task: StoredTask, damage: TaskFailure): Promise<void> {
+    const { id: taskId, type } = task.head;
+    observer.log?.error({ taskId, type, reason: damage.message }, 'damaged job failed');
+    return endClaimed(task, (each, decide) => decideDamaged(each, damage, decide));
+  }
+
+  /** Ends a job that no handler may run. If that fails, the job is lost with this claim, and the next claim ends it. */
+  async function endClaimed(
+    task: StoredTask,
+    decide: (task: StoredTask, context: DecideContext) => Decision,
+  ): Promise<void> {
     try {
-      await change(task, decideErased);
+      await change(task, decide);
     } catch (err) {
-      observer.log?.warn({ taskId: task.head.id, err }, 'job of a forgotten person was not ended');
+      observer.log?.warn({ taskId: task.head.id, err }, 'job that cannot run was not ended');
     }
   }
 
@@ -265,7 +282,7 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
         worker,
         aliveUntil: new Date(aliveUntilMs),
         isAlive: aliveUntilMs > clock.now(),
-        about: about === undefined ? undefined : (JSON.parse(about) as unknown),
+        about: about === undefined ? undefined : parseStored(about),
       }));
     },
     leave: (worker) => engine.forgetWorker(checkWorker(worker)),

@@ -2,11 +2,13 @@
 // person before an engine stores them. A job of a forgotten person has none of them, and ends as failed.
 
 import { override } from '../foundation/override.ts';
-import { isForgotten, subjectForgotten, subjectHeader } from '../store/erasure.ts';
+import { parseStored } from '../foundation/parse-json.ts';
+import { isForgotten, isSealed, subjectForgotten, subjectHeader } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
 import { invalid } from './rules/check-task.ts';
 import type { EnqueueEntry, TaskChange, TaskEngine } from './task-engine.ts';
 import { subjectOfJob, type StoredTask, type TaskFields } from './task-job.ts';
+import { damagedField } from './task-record.ts';
 
 /** The member of a job's field that contains the encrypted members. */
 const sealedMember = '$personal';
@@ -14,7 +16,7 @@ const sealedMember = '$personal';
 /** Whether the job's person was forgotten: its payload is not readable. */
 export function isErased(task: StoredTask): boolean {
   if (subjectOfJob(task.head) === undefined) return false;
-  return isForgotten(JSON.parse(task.fields['payload'] ?? 'null'));
+  return isForgotten(parseStored(task.fields['payload'] ?? 'null'));
 }
 
 export interface PersonalJobs {
@@ -81,7 +83,9 @@ export function personalJobs(
       if (job === undefined) return job;
       const fields: Record<string, string> = { ...job.fields };
       for (const { name, rest } of found[at] ?? []) {
-        fields[name] = joinField(name, rest, opened.next().value);
+        const personal: unknown = opened.next().value;
+        if (isSealed(personal)) fields[damagedField] = `encrypted ${name}`;
+        else fields[name] = joinField(name, rest, personal);
       }
       return { ...job, fields };
     });
@@ -195,7 +199,7 @@ function sealedFields({ head, fields }: StoredTask): readonly SealedField[] {
   if (subject === undefined) return [];
   return Object.entries(fields).flatMap(([name, text]) => {
     if (name === 'info') return [];
-    const { [sealedMember]: value, ...rest } = Object(JSON.parse(text)) as Record<string, unknown>;
+    const { [sealedMember]: value, ...rest } = Object(parseStored(text)) as Record<string, unknown>;
     return value === undefined ? [] : [{ name, subject, id: head.id, rest, value }];
   });
 }

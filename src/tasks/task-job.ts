@@ -79,6 +79,31 @@ export function fieldBytes(fields: TaskFields): number {
   return Object.values(fields).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
+/** Stands for the head of a job that cannot be read: the next claim gets the job, and fails it. */
+export function damagedHead(id: string): TaskHead {
+  return {
+    id,
+    type: taskTypeOf(id),
+    tenant: '',
+    state: 'queued',
+    revision: 0,
+    fence: 0,
+    priority: 0,
+    dueAtMs: 0,
+    concurrencyKey: '',
+    failures: 0,
+    worker: '',
+    deadlineMs: neverMs,
+    cancelAtMs: 0,
+    parentId: '',
+    labels: [],
+    enqueuedAtMs: 0,
+    claimedAtMs: 0,
+    updatedAtMs: 0,
+    endedAtMs: 0,
+  };
+}
+
 /** The person that the job is about, by its label `dataSubject`. Undefined: the job is not about a person. */
 export function subjectOfJob({ labels }: Pick<TaskHead, 'labels'>): string | undefined {
   const prefix = `${subjectHeader}=`;

@@ -1,6 +1,7 @@
 // The content of a job's JSON fields, and the job as callers see it.
 
 import type { ErrorFacts } from '../foundation/failure-cause.ts';
+import { parseStored } from '../foundation/parse-json.ts';
 import type { TraceContext } from '../foundation/observer.ts';
 import type { StoredTask, TaskState } from './task-job.ts';
 import { neverMs } from './task-job.ts';
@@ -97,43 +98,55 @@ export interface EventRecord {
 /** Written when a running job is cancelled. */
 export const cancelField = 'cancel';
 const stepPrefix = 'step:';
+const eventPrefix = 'event:';
 export const stepField = (name: string): string => `${stepPrefix}${name}`;
 /** One field per received event, so that no event overwrites another. */
-export const eventField = (event: string, id: string): string => `event:${event}:${id}`;
+export const eventField = (event: string, id: string): string => `${eventPrefix}${event}:${id}`;
 
-export const infoOf = ({ fields }: StoredTask): TaskInfo => parse<TaskInfo>(fields['info'], {});
-export const runOf = ({ fields }: StoredTask): TaskRun =>
-  parse<TaskRun>(fields['run'], { history: [] });
-const payloadOf = ({ fields }: StoredTask): unknown => parse<unknown>(fields['payload'], null);
+/** Set by an engine or by `personalJobs` when a part of the job cannot be read: the name of that part. */
+export const damagedField = 'damaged';
 
-export const cancelOf = ({ fields }: StoredTask): CancelRecord | undefined =>
-  parse<CancelRecord | undefined>(fields[cancelField], undefined);
+type Damaged = string[] | undefined;
 
-export function stepOf({ fields }: StoredTask, name: string): StepRecord | undefined {
-  const text = fields[stepField(name)];
-  return text === undefined ? undefined : (JSON.parse(text) as StepRecord);
+export const infoOf = (task: StoredTask, damaged?: Damaged): TaskInfo =>
+  parse(task, 'info', damaged) ?? {};
+
+export function runOf(task: StoredTask, damaged?: Damaged): TaskRun {
+  const run = parse(task, 'run', damaged) as Partial<TaskRun> | undefined;
+  return { ...run, history: Array.isArray(run?.history) ? run.history : [] };
 }
 
+export const cancelOf = (task: StoredTask, damaged?: Damaged): CancelRecord | undefined =>
+  parse(task, cancelField, damaged) as CancelRecord | undefined;
+
+export const stepOf = (task: StoredTask, name: string): StepRecord | undefined =>
+  parse(task, stepField(name)) as StepRecord | undefined;
+
 /** In the order in which they were started. */
-export function stepsOf({ fields }: StoredTask): readonly (readonly [string, StepRecord])[] {
+export function stepsOf(
+  task: StoredTask,
+  damaged?: Damaged,
+): readonly (readonly [string, StepRecord])[] {
   const steps: (readonly [string, StepRecord])[] = [];
-  for (const [name, text] of Object.entries(fields)) {
+  for (const name of Object.keys(task.fields)) {
     if (!name.startsWith(stepPrefix)) continue;
-    steps.push([name.slice(stepPrefix.length), JSON.parse(text) as StepRecord]);
+    const record = parse(task, name, damaged) as StepRecord | undefined;
+    if (record !== undefined) steps.push([name.slice(stepPrefix.length), record]);
   }
   return steps.length < 2 ? steps : steps.toSorted(([, a], [, b]) => a.at - b.at);
 }
 
 /** The first received event of this name. */
 export function firstEvent(
-  { fields }: StoredTask,
+  task: StoredTask,
   event: string,
 ): { readonly field: string; readonly record: EventRecord } | undefined {
   const prefix = eventField(event, '');
   let found: { readonly field: string; readonly record: EventRecord } | undefined;
-  for (const [field, text] of Object.entries(fields)) {
+  for (const field of Object.keys(task.fields)) {
     if (!field.startsWith(prefix)) continue;
-    const record = JSON.parse(text) as EventRecord;
+    const record = parse(task, field) as EventRecord | undefined;
+    if (record === undefined) continue;
     const isBefore =
       found === undefined ||
       record.atMs < found.record.atMs ||
@@ -156,8 +169,24 @@ export function withHistory(run: TaskRun, ...entries: readonly HistoryEntry[]): 
   };
 }
 
-function parse<T>(text: string | undefined, missing: T): T {
-  return text === undefined ? missing : (JSON.parse(text) as T);
+/** Undefined: the field is missing, or damaged; then its name is added to `damaged`. */
+function parse(
+  { fields }: StoredTask,
+  name: string,
+  damaged?: Damaged,
+): Readonly<Record<string, unknown>> | undefined {
+  const text = fields[name];
+  if (text === undefined) return undefined;
+  const value = parseStored(text);
+  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  damaged?.push(name);
+  return undefined;
+}
+
+function payloadOf({ fields }: StoredTask, damaged: string[]): unknown {
+  const value = parseStored(fields['payload'] ?? 'null');
+  if (value === undefined) damaged.push('payload');
+  return value ?? null;
 }
 
 /** A step as callers see it. */
@@ -218,17 +247,34 @@ export interface Task {
   readonly endedAt: Date | undefined;
 }
 
-export function toTask(stored: StoredTask): Task {
-  const { head } = stored;
-  const info = infoOf(stored);
-  const run = runOf(stored);
-  return {
+export interface ReadTask {
+  readonly task: Task;
+  /** Set if a stored part of the job cannot be read: no handler may run it. */
+  readonly damage: TaskFailure | undefined;
+}
+
+export const toTask = (stored: StoredTask): Task => readTask(stored).task;
+
+export function readTask(stored: StoredTask): ReadTask {
+  const { head, fields } = stored;
+  const { [damagedField]: part } = fields;
+  const damaged = part === undefined ? [] : [part];
+  const info = infoOf(stored, damaged);
+  const run = runOf(stored, damaged);
+  const payload = payloadOf(stored, damaged);
+  const steps = stepsOf(stored, damaged);
+  cancelOf(stored, damaged);
+  for (const name in fields) {
+    if (name.startsWith(eventPrefix)) parse(stored, name, damaged);
+  }
+  const damage = damaged.length === 0 ? undefined : damageOf(damaged);
+  const task: Task = {
     id: head.id,
     type: head.type,
     tenant: textOf(head.tenant),
     state: head.state,
     priority: head.priority,
-    payload: payloadOf(stored),
+    payload,
     labels: labelsOf(head.labels),
     key: info.key,
     concurrencyKey: textOf(head.concurrencyKey),
@@ -240,11 +286,11 @@ export function toTask(stored: StoredTask): Task {
     worker: textOf(head.worker),
     progress: run.progress,
     result: run.result,
-    error: run.error,
+    error: damage ?? run.error,
     waitsFor: head.state === 'waiting' || head.state === 'scheduled' ? run.waitsFor : undefined,
     endsAs: run.ending?.state,
     cancelAt: dateOf(head.cancelAtMs),
-    steps: stepsOf(stored).map(([name, step]) => ({
+    steps: steps.map(([name, step]) => ({
       name,
       kind: step.kind,
       state: step.state,
@@ -267,6 +313,13 @@ export function toTask(stored: StoredTask): Task {
     updatedAt: new Date(head.updatedAtMs),
     endedAt: dateOf(head.endedAtMs),
   };
+  return { task, damage };
+}
+
+/** The damaged text is not quoted, because it may be personal data. */
+function damageOf(names: readonly string[]): TaskFailure {
+  const message = `the stored job cannot be read: ${names.join(', ')}`;
+  return { message, name: 'MillraceError', code: 'STORE_CORRUPT', isTerminal: true };
 }
 
 const textOf = (text: string): string | undefined => (text === '' ? undefined : text);

@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { isForgotten } from '../store/erasure.ts';
+import { isForgotten, isSealed } from '../store/erasure.ts';
 import type { PersonalData } from '../store/personal-data.ts';
 import { ntfyError } from './ntfy-problems.ts';
 import { isMessageId } from './topic-message.ts';
@@ -158,7 +158,7 @@ export function fileAttachments(
       const { subject } = facts;
       if (subject === undefined) return { ...facts, ...(value as ContentFacts), id };
       const [opened] = (await personalData?.unseal([{ subject, id, value }])) ?? [];
-      if (opened === undefined || isForgotten(opened)) return undefined;
+      if (opened === undefined || isForgotten(opened) || isSealed(opened)) return undefined;
       return { ...facts, ...(opened as ContentFacts), id };
     },
     read({ id, key }) {

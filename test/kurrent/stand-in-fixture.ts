@@ -8,20 +8,24 @@ import { startStandIn, type StandIn } from '../../src/testing/kurrent-stand-in/s
 import { ownedRole } from '../../src/testing/owned-role.ts';
 import type { AdapterFixture } from './adapter-fixture.ts';
 
-/** Cases that take a second or more each; on the stand-in only the soak runs them. */
+/** Cases that take a second or more each: `npm test` runs them as on 23.10 only, the soak on each preset. */
 export const slowOnStandIn: ReadonlySet<string> = new Set([
-  'append: stores the largest append completely',
   'page size in bytes: a page of all events ends with the event that reaches its size, with any filter',
   'filter: finds a match after thousands of other events, in both directions',
   'filter: random filters find the same events as plain JavaScript',
   'filter: a subscription finds the same events as a read with the same filter',
-  'subscribe: a filter that matches nothing still reports its progress',
   'subscribe: reads at most a few pages ahead of a slow consumer',
   'subscribe concurrently: delivers every event once while eight writers append',
   'subscribe concurrently: delivers every event once while thirty-two writers share streams',
   'subscribe concurrently: delivers every event once when it repeatedly stops and resumes from its last position',
   'erasure: distinguishes people exactly by their ids',
   'model: random operations on streams have the results of the model (seed 1)',
+]);
+
+/** The slowest two: `npm test` runs them on the server of Millrace in memory, the soak also on each preset. */
+export const largeOnStandIn: ReadonlySet<string> = new Set([
+  'append: stores the largest append completely',
+  'subscribe: a filter that matches nothing still reports its progress',
 ]);
 
 export function standInFixture(preset: Preset): AdapterFixture {

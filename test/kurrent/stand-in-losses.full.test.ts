@@ -76,3 +76,32 @@ for (const filter of [undefined, { types: ['account.credited.v1'] }, { tenant: '
     assert.deepEqual(idsOf(await received), idsOf(events));
   });
 }
+
+test(
+  'a subscriber misses nothing while the leader is frozen and another node takes over',
+  { timeout: 60_000 },
+  async ({ signal }) => {
+    const server = await serve('cluster');
+    await using db = await openKurrent(server.url, { pollIntervalMs: 100 });
+    await using first = await openKurrent(server.nodes[0]?.url ?? '');
+    await using second = await openKurrent(server.nodes[1]?.url ?? '');
+    const stream = newStream(unique('c'));
+    const [early, late, next] = [newEvents(10), newEvents(10), newEvents(10)];
+    const end = newEvent();
+    await first.store.append(stream, [newEvent()]);
+    await using follower = follow(db.store.subscribe({ after: 'end', signal }));
+    await follower.caughtUp();
+    const received = follower.before(end.eventId);
+    await first.store.append(stream, early);
+    // The node that the subscriber reads lags when the leader freezes.
+    server.nodes.at(-1)?.holdReplication();
+    await first.store.append(stream, late);
+    const thaw = server.nodes[0]?.freeze();
+    server.elect(1);
+    await second.store.append(stream, next);
+    thaw?.();
+    await second.store.append(stream, [end]);
+    const sent = [...early, ...late, ...next];
+    assert.deepEqual(idsOf(await received), idsOf(sent));
+  },
+);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { archiveStream, restoreArchive } from '../../src/bus/archive.ts';
@@ -197,6 +198,35 @@ test('a parent gets no data of a child about another person', async (context) =>
   assert.equal(outcome.kind, 'ended');
   assert.deepEqual(outcome.children, [{ id: child.task.id, state: 'completed', error: undefined }]);
   await tasks.complete(woken.token, null);
+  assert.equal(isStored(), false);
+});
+
+test('after the key of a person was lost, messages are dead-lettered and jobs fail', async (context) => {
+  const { db, folder, tasks, isStored } = await openWorld(context);
+  const { bus } = db;
+  const group = await bus.group({ group: 'mails', subject });
+  await bus.publish({ subject, ...about });
+  await bus.publish({ subject, payload: { id: 2 } });
+  const { id } = await tasks.enqueue({ type: 'mail', payload: { name: marker }, labels });
+  const other = await tasks.enqueue({ type: 'mail', payload: { id: 2 } });
+  const keys = new DatabaseSync(join(folder, 'events.subject-keys.db'));
+  keys.exec('delete from subject_keys');
+  keys.close();
+  const delivered = await group.fetch({ limit: 10, waitMs: 0 });
+  assert.deepEqual(
+    delivered.map(({ payload }) => payload),
+    [{ id: 2 }],
+  );
+  const [letter] = await bus.deadLetters('mails');
+  assert.deepEqual([letter?.cause, letter?.attempts], ['malformed', 1]);
+  assert.match(letter?.reason ?? '', /cannot be decrypted/);
+  const claimed = await tasks.claim({ worker: 'w', types: { mail: 2 }, waitMs: 0 });
+  assert.deepEqual(
+    claimed.map(({ token }) => token.id),
+    [other.id],
+  );
+  const failed = await tasks.get(id);
+  assert.deepEqual([failed?.state, failed?.error?.code], ['failed', 'STORE_CORRUPT']);
   assert.equal(isStored(), false);
 });
 

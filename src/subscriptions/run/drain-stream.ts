@@ -5,6 +5,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
+import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { withAttempt } from '../dead-letter.ts';
 import { decideRetry } from '../rules/decide-retry.ts';
 import type {
@@ -46,8 +47,9 @@ export function createDrain(options: DrainOptions): (stream: string) => Promise<
 
   /** Returns true to continue with the next event. */
   async function handle(stream: string, row: WaitingEvent): Promise<boolean> {
-    const { eventId, position, failures } = row;
-    const event = await store.findEvent(stream, eventId);
+    const { position, failures } = row;
+    const event = await eventOf(stream, row);
+    const { eventId } = event ?? row;
     const drained: Settlement = { kind: 'drained', stream, position, eventId, atMs: clock.now() };
     if (event === undefined) {
       options.observer.log?.warn(
@@ -66,6 +68,18 @@ export function createDrain(options: DrainOptions): (stream: string) => Promise<
       if (signal.aborted) return false;
       return failed(item, error);
     }
+  }
+
+  /** The record of a waiting event whose id is damaged still has its position. */
+  async function eventOf(
+    stream: string,
+    { eventId, position }: WaitingEvent,
+  ): Promise<RecordedEvent | undefined> {
+    if (eventId !== '') return store.findEvent(stream, eventId);
+    for await (const event of store.readStream(stream)) {
+      if (event.position === position) return event;
+    }
+    return undefined;
   }
 
   async function failed(item: LaneItem, error: unknown): Promise<boolean> {

@@ -1,7 +1,11 @@
 import { parseStored } from '../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
-import type { DeadLetter, DeadLetterFilter, NewDeadLetter } from '../dead-letter.ts';
-import { subscriptionLimits } from '../subscription-limits.ts';
+import {
+  addedLetter,
+  type DeadLetter,
+  type DeadLetterFilter,
+  type NewDeadLetter,
+} from '../dead-letter.ts';
 import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
 import {
   SqlExpectationFailed,
@@ -25,7 +29,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const waiting = dialect.table('subscription_waiting');
   const isWaiting = `subscription = ?1 and shard = ?2 and stream = ?3`;
   const sql = {
-    existing: `select id, attempts, history, replay_requested_at_ms from ${letters} where event_id = ?1 and handler = ?2`,
+    existing: `select ${columns} from ${letters} where event_id = ?1 and handler = ?2`,
     insert: `insert into ${letters} (id, event_id, event_type, aggregate_id, payload, error, attempts,
         created_at_ms, handler, shard, tenant, correlation_id, stream, revision, position, parked, history,
         cause)
@@ -54,19 +58,18 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     stream,
   ];
 
-  async function upsert(
-    fence: Fence,
-    letter: NewDeadLetter,
-  ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    const [[before] = []] = await run([
+  async function upsert(fence: Fence, letter: NewDeadLetter): ReturnType<DeadLetterStore['add']> {
+    const [[row] = []] = await run([
       { sql: sql.existing, values: [letter.eventId, letter.handler] },
     ]);
+    const before = row === undefined ? undefined : toLetter(row);
+    const added = addedLetter(letter, before);
     const position = toSequence(letter.position);
     const cells = streamCells(letter);
     await fenced(fence, () =>
       run([
         settlements.fence(fence),
-        before === undefined ? insert(letter) : reopen(letter, before),
+        before === undefined ? insert(added) : reopen(added),
         settlements.mark(fence, position),
         ...(letter.parked
           ? [
@@ -76,8 +79,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
           : [{ sql: sql.removeWaiting, values: [...cells, position] }]),
       ]),
     );
-    const [id = letter.id, , , requested = null] = before ?? [];
-    return { id: String(id), isNew: requested === null };
+    return { letter: added, isNew: (before?.replayRequestedAt ?? null) === null };
   }
 
   function insert(letter: NewDeadLetter): SqlStatement {
@@ -88,7 +90,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         letter.eventId,
         letter.eventType,
         letter.aggregateId,
-        JSON.stringify(letter.payload ?? null),
+        JSON.stringify(letter.payload),
         letter.error,
         letter.attempts,
         Date.parse(letter.createdAt),
@@ -106,15 +108,14 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     };
   }
 
-  function reopen(letter: NewDeadLetter, [id, attempts, history]: SqlCells): SqlStatement {
-    const all = [...readHistory(history), ...letter.history];
+  function reopen(letter: DeadLetter): SqlStatement {
     return {
       sql: sql.reopen,
       values: [
-        id ?? '',
+        letter.id,
         letter.error,
-        Number(attempts) + letter.attempts,
-        JSON.stringify(all.slice(-subscriptionLimits.historyMax)),
+        letter.attempts,
+        JSON.stringify(letter.history),
         letter.parked ? 1 : 0,
         causeCell(letter),
       ],
@@ -200,10 +201,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   }
 
   return {
-    async add(fence, letter) {
-      const { id, isNew } = await upsert(fence, letter);
-      return { letter: (await get(id)) as DeadLetter, isNew };
-    },
+    add: upsert,
     get,
     list: find,
     async count(filter) {

@@ -15,6 +15,7 @@ import {
   cancelField,
   cancelOf,
   infoOf,
+  readTask,
   runOf,
   stepOf,
   stepsOf,
@@ -101,6 +102,15 @@ export function decideErased(task: StoredTask, context: DecideContext): Decision
   return ended(task, { ...runOf(task), error }, { state: 'failed', what: 'failed' }, context);
 }
 
+/** A part of the stored job cannot be read: no handler runs, also no compensation. */
+export function decideDamaged(
+  task: StoredTask,
+  error: TaskFailure,
+  context: DecideContext,
+): Decision {
+  return ended(task, { ...runOf(task), error }, { state: 'failed', what: 'failed' }, context);
+}
+
 /** All compensations have run. */
 export function decideCompensated(task: StoredTask, context: DecideContext): Decision {
   const run = runOf(task);
@@ -153,6 +163,8 @@ export function decideLost(
   cause: 'worker' | 'deadline' | 'cancel',
   context: DecideContext,
 ): Decision {
+  const { damage } = readTask(task);
+  if (damage !== undefined) return decideDamaged(task, damage, context);
   if (cause === 'cancel' && runOf(task).ending === undefined) return decideCancelled(task, context);
   const message =
     cause === 'deadline'

@@ -7,12 +7,12 @@ import { hasCode } from '../../foundation/error.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { sweepLoop } from '../../loops/sweep-loop.ts';
 import { parseCron } from '../cron.ts';
-import { decideLost } from '../rules/decide-end.ts';
+import { decideDamaged, decideLost } from '../rules/decide-end.ts';
 import { decideDue } from '../rules/decide-queued.ts';
 import type { DecideContext } from '../rules/task-decision.ts';
 import { isTerminal, type StoredTask } from '../task-job.ts';
 import { taskLimits as limits } from '../task-limits.ts';
-import { infoOf, runOf, stepsOf } from '../task-record.ts';
+import { infoOf, readTask, runOf, stepsOf } from '../task-record.ts';
 import type { TaskSignal } from '../task-signal.ts';
 import type { TaskType } from '../task-type.ts';
 import type { TaskCore, Tasks } from '../tasks.ts';
@@ -143,7 +143,8 @@ async function queueDue({ engine, clock, change }: TaskCore): Promise<number> {
 }
 
 /** The process that ended the last child may have died before it woke the parent. */
-async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory): Promise<number> {
+async function wakeParents(core: TaskCore, memory: SweepMemory): Promise<number> {
+  const { engine, change, wakeParent } = core;
   let woken = 0;
   for (let page = 0; page < pagesMax; page += 1) {
     const { tasks, cursor } = await engine.list(
@@ -151,6 +152,11 @@ async function wakeParents({ engine, wakeParent }: TaskCore, memory: SweepMemory
       { cursor: memory.waitingCursor, ...listed },
     );
     for (const task of tasks) {
+      const { damage } = readTask(task);
+      // What it waits for cannot be read, so nothing would wake it.
+      if (damage !== undefined) {
+        await change(task, (each, context) => decideDamaged(each, damage, context));
+      }
       if (runOf(task).waitsFor?.kind !== 'children') continue;
       if (await wakeParent(task.head.id)) woken += 1;
     }

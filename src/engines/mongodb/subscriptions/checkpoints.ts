@@ -1,3 +1,4 @@
+import { parseStored } from '../../../foundation/parse-json.ts';
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import {
@@ -39,7 +40,7 @@ export function mongodbCheckpoints(
       subscription,
       shards: count,
       paused,
-      filter: filter === null ? undefined : (JSON.parse(filter) as EventFilter),
+      filter: filter === null ? undefined : (parseStored(filter) as EventFilter | undefined),
       positions: found.map((each) => (each === undefined ? undefined : toPosition(each))),
     };
   }

@@ -1,6 +1,8 @@
 import type { Filter } from 'mongodb';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type {
+  Attempt,
   DeadLetter,
   DeadLetterFilter,
   NewDeadLetter,
@@ -204,7 +206,9 @@ function newDocument({
 }
 
 function reopened(before: DeadLetterDocument, letter: NewDeadLetter): DeadLetterDocument {
-  const history = [...before.history, ...letter.history].slice(-subscriptionLimits.historyMax);
+  const history = [...readHistory(before.history), ...letter.history].slice(
+    -subscriptionLimits.historyMax,
+  );
   return {
     ...before,
     status: 'pending',
@@ -216,6 +220,11 @@ function reopened(before: DeadLetterDocument, letter: NewDeadLetter): DeadLetter
     replayedAt: null,
     replayRequestedAt: null,
   };
+}
+
+/** Another program may have stored something else. */
+function readHistory(history: unknown): readonly Attempt[] {
+  return Array.isArray(history) ? (history as Attempt[]) : [];
 }
 
 /** BSON would store absent parts as null. */
@@ -233,10 +242,14 @@ function payloadFields(value: unknown): Pick<DeadLetterDocument, 'payload' | 'pa
 function toLetter(document: DeadLetterDocument): DeadLetter {
   const { _id, payload, payloadJson, createdAt, position, ...letter } = document;
   const time = (at: Date | null): string | null => at?.toISOString() ?? null;
+  const stored = payloadJson === undefined ? payload : parseStored(payloadJson);
   return {
     ...letter,
     id: _id,
-    payload: payloadJson === undefined ? payload : (JSON.parse(payloadJson) as unknown),
+    payload: stored ?? null,
+    error: stored === undefined ? `${letter.error} (the stored payload is damaged)` : letter.error,
+    cause: typeof letter.cause === 'object' ? letter.cause : null,
+    history: readHistory(letter.history),
     createdAt: createdAt.toISOString(),
     position: toPosition(position),
     replayedAt: time(letter.replayedAt),

@@ -34,6 +34,8 @@ function changeOf(name: string, command: Document): string | undefined {
 async function opened(isReplicated: boolean) {
   const server = await startFakeMongodb({ isReplicated });
   const client = await MongoClient.connect(server.url, { monitorCommands: true });
+  /** Another program, whose writes are not noted. */
+  const other = await MongoClient.connect(server.url);
   /** What was written outside of a transaction, and by which fields. */
   const apart = new Set<string>();
   client.on('commandStarted', ({ commandName, command }) => {
@@ -44,10 +46,12 @@ async function opened(isReplicated: boolean) {
   await migrateSubscriptions(subscriptionCollections(db));
   return {
     db,
+    raw: other.db(),
     apart,
     storage: mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }),
     async [Symbol.asyncDispose]() {
       await client.close();
+      await other.close();
       await server[Symbol.asyncDispose]();
     },
   };
@@ -59,7 +63,7 @@ after(async () => {
   for (const each of [replicaSet, singleServer]) await each[Symbol.asyncDispose]();
 });
 
-for (const [title, isReplicated, { db, storage, apart }] of [
+for (const [title, isReplicated, { db, raw, storage, apart }] of [
   ['a replica set', true, replicaSet],
   ['a single server', false, singleServer],
 ] as const) {
@@ -69,6 +73,15 @@ for (const [title, isReplicated, { db, storage, apart }] of [
       capabilities: storage.capabilities,
       open: async () => storage,
       second: async () => mongodbSubscriptionStorage(db, { hasTransactions: isReplicated }),
+      async damage(subscription, json) {
+        const set = (name: string, filter: object, fields: object) =>
+          raw.collection(name).updateMany(filter, { $set: fields });
+        const broken = { payloadJson: json, history: json, cause: json };
+        await set('dead_letter_queue', { handler: subscription }, broken);
+        await set('subscription_waiting', { subscription }, { history: json });
+        const subscriptions = raw.collection<{ _id: string }>('subscriptions');
+        await subscriptions.updateOne({ _id: subscription }, { $set: { filter: json } });
+      },
       effects: {
         async write(session, key) {
           await effects.insertOne({ key }, { session });

@@ -109,11 +109,11 @@ export function mongodbWaiting(
           .sort({ position: 1 })
           .limit(limit)
           .toArray();
-        return found.map(({ position, eventId, failures, history = [] }) => ({
+        return found.map(({ position, eventId, failures, history }) => ({
           position: toPosition(position),
           eventId,
           failures,
-          history,
+          history: Array.isArray(history) ? history : [],
         }));
       }),
     unblock: (fence, stream) =>

@@ -1,7 +1,9 @@
 // A row is a job in the bucket: one message whose first line holds the head and the lengths of the fields that follow.
 // Large fields are separate messages (values), which the row refers to by sequence.
 
-import { taskTypeOf, type TaskHead } from '../../../tasks/task-job.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
+import { damagedHead, type TaskHead, taskTypeOf } from '../../../tasks/task-job.ts';
+import { damagedField } from '../../../tasks/task-record.ts';
 
 /** Fields in a separate message of the bucket. */
 export interface TaskValue {
@@ -57,9 +59,13 @@ export function encodeRow({ head, inline, body, values }: TaskRow): string {
   return `${JSON.stringify(line)}\n${body ?? ''}`;
 }
 
+/** A damaged row becomes a due job, which the next claim fails; its text stays in the row. */
 export function decodeRow(id: string, text: string): TaskRow {
   const end = text.indexOf('\n');
-  const [, head, inline, values] = JSON.parse(text.slice(0, end)) as FirstLine;
+  const line = parseStored(text.slice(0, end));
+  if (!isFirstLine(line))
+    return { head: damagedHead(id), ...packFields({ [damagedField]: text }), values: [] };
+  const [, head, inline, values] = line;
   return {
     head: {
       ...(Object.fromEntries(headFields.map((name, at) => [name, head[at]])) as Pick<
@@ -73,6 +79,10 @@ export function decodeRow(id: string, text: string): TaskRow {
     body: text.slice(end + 1),
     values: values.map(([seq, names]) => ({ seq, names })),
   };
+}
+
+function isFirstLine(line: unknown): line is FirstLine {
+  return Array.isArray(line) && line[0] === 1 && line.slice(1, 4).every(Array.isArray);
 }
 
 /** Returns the fields that the row itself contains. */

@@ -1,6 +1,8 @@
 // Reads rows from the bucket, applies changes, and writes them with their expected sequence.
 
 import { randomUUID } from 'node:crypto';
+import { parseStored } from '../../../foundation/parse-json.ts';
+import { damagedField } from '../../../tasks/task-record.ts';
 import type { StoredTask, TaskHead } from '../../../tasks/task-job.ts';
 import type { Bucket, BucketWrite } from '../connection/bucket.ts';
 import type { TaskIndex } from './task-index.ts';
@@ -49,8 +51,9 @@ interface RowRead {
   readonly row: StoredTaskRow | undefined;
 }
 
-/** The content of a value: fields by name. */
+/** The content of a value: fields by name. Empty if the stored text is damaged. */
 type ValueTexts = Readonly<Record<string, string>>;
+const valueTexts = (text: string): ValueTexts => Object(parseStored(text)) as ValueTexts;
 
 export function createTaskRows(bucket: Bucket, index: TaskIndex): TaskRows {
   async function read(ids: readonly string[]): Promise<readonly RowRead[]> {
@@ -92,7 +95,7 @@ export function createTaskRows(bucket: Bucket, index: TaskIndex): TaskRows {
     const messages = await bucket.at(seqs);
     const values = new Map(
       messages.flatMap((message) =>
-        message === undefined ? [] : [[message.seq, JSON.parse(message.text) as ValueTexts]],
+        message === undefined ? [] : [[message.seq, valueTexts(message.text)]],
       ),
     );
     return full.map((row) => {
@@ -104,7 +107,8 @@ export function createTaskRows(bucket: Bucket, index: TaskIndex): TaskRows {
         if (texts === undefined) return undefined;
         for (const name of value.names) {
           const text = texts[name];
-          if (text !== undefined) fields[name] = text;
+          if (typeof text === 'string') fields[name] = text;
+          else fields[damagedField] = name;
         }
       }
       return { head: row.head, fields };

@@ -1,4 +1,7 @@
 import { after, test } from 'node:test';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+
 import { eventually } from '../../../testing/assertions.ts';
 import { startNats } from '../../../testing/servers/nats-server.ts';
 import type { TasksFixture } from '../../../testing/conformance/tasks/fixture.ts';
@@ -13,6 +16,9 @@ import { natsTaskCapabilities } from './engine.ts';
 const server = await startNats();
 after(() => server[Symbol.asyncDispose]());
 let opened = 0;
+
+/** The fields as the cases of the suite store them. */
+const fieldOf = { payload: /\{"n":\d+\}/, run: /\{[^{]*"history":\[.*\]\}?/ };
 
 const fixture: TasksFixture = {
   // A single process has seen all writes, so its order is exact.
@@ -35,6 +41,19 @@ const fixture: TasksFixture = {
       },
       async deleteStream(subject) {
         await nats.bus.deleteStream(subject, { evenUnacked: true });
+      },
+      async damage(id, part) {
+        const connection = await connect({ servers: server.url });
+        const { streams } = await jetstreamManager(connection);
+        const subject = `$KV.${prefix}-tasks.state.job.${id}`;
+        const message = await streams.getMessage(`KV_${prefix}-tasks`, { last_by_subj: subject });
+        const text = message?.string() ?? '';
+        const damaged =
+          part === 'head'
+            ? text.slice(4)
+            : text.replace(fieldOf[part], (whole) => '{'.padEnd(whole.length));
+        await jetstream(connection).publish(subject, damaged);
+        await connection.close();
       },
       async outage() {
         await server.stop();

@@ -91,7 +91,7 @@ export function createBusFetch(context: RedisBusContext, groups: BusGroups): Bus
     const known = views.get(settings.name);
     if (known !== undefined) return known;
     const record = await groups.find(settings.name);
-    if (record === undefined) throw unknownGroup(settings.name);
+    if (record === undefined || record.damaged !== undefined) throw unknownGroup(settings.name);
     return addGroup(settings, record);
   }
 

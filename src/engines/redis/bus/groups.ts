@@ -3,8 +3,10 @@
 
 import type { GroupInfo, PendingMessage, StartFrom, StreamInfo } from '../../../bus/bus.ts';
 import type { GroupSettings } from '../../../bus/bus-engine.ts';
+import { redoSubject } from '../../../bus/dead-letter.ts';
 import { groupConflict, unknownGroup } from '../../../bus/group-errors.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import { eachOf, pairsOf, textOf } from '../connection/engine.ts';
 import { busScripts, type RedisBusContext } from './context.ts';
 import { idBefore, storedAtMsOf } from './entry.ts';
@@ -19,6 +21,8 @@ export interface GroupRecord {
   readonly leaseMs: number;
   readonly maxAckPending: number;
   readonly isPlaced: boolean;
+  /** The stored text, if it cannot be read. */
+  readonly damaged?: string | undefined;
 }
 
 export interface BusGroups {
@@ -38,13 +42,13 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
 
   async function find(name: string): Promise<GroupRecord | undefined> {
     const text = await redis.ask((client) => client.hget(keyspace.groups, name));
-    return text === null ? undefined : recordOf(name, text);
+    return text === null ? undefined : (recordOf(name, text) ?? damagedRecord(name, text));
   }
 
   async function all(): Promise<readonly GroupRecord[]> {
     const texts = await redis.ask((client) => client.hgetall(keyspace.groups));
     return Object.entries(texts)
-      .map(([name, text]) => recordOf(name, text))
+      .map(([name, text]) => recordOf(name, text) ?? damagedRecord(name, text))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -108,10 +112,8 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       const fresh = { filters: wanted, leaseMs, maxAckPending, isPlaced: false };
       const values = [name, wanted, JSON.stringify(fresh), leaseMs, maxAckPending];
       const keys = [keyspace.groups, keyspace.generations];
-      const record = recordOf(
-        name,
-        textOf(await redis.runForBytes(busScripts.ensureGroup, keys, values)),
-      );
+      const stored = textOf(await redis.runForBytes(busScripts.ensureGroup, keys, values));
+      const record = recordOf(name, stored) ?? damagedRecord(name, stored);
       if (record.filters.join(' ') !== wanted) {
         const {
           filters: [existing = ''],
@@ -135,11 +137,11 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
       const subjects = await registry.matching(records.flatMap(({ filters }) => filters));
       const infos = await eachOf(subjects, (subject) => streamInfo(subject, records));
       const counts = infos.flatMap((info) => info?.groups ?? []);
-      return records.map(({ name, filters, leaseMs, maxAckPending }) => {
+      return records.map(({ name, filters, leaseMs, maxAckPending, damaged }) => {
         const own = counts.filter((each) => each.name === name);
         const lag = own.reduce((sum, each) => sum + each.lag, 0);
         const pending = own.reduce((sum, each) => sum + each.pending, 0);
-        return { name, subject: filters[0] ?? '', leaseMs, maxAckPending, lag, pending };
+        return { name, subject: damaged ?? filters[0] ?? '', leaseMs, maxAckPending, lag, pending };
       });
     },
 
@@ -194,18 +196,39 @@ export function createBusGroups(context: RedisBusContext): BusGroups {
   }
 }
 
-function recordOf(name: string, text: string): GroupRecord {
+/** Undefined: the stored text is damaged. The next `ensure` replaces it. */
+function recordOf(name: string, text: string): GroupRecord | undefined {
   const [generation = ''] = text.split(' ', 1);
-  const { filters, leaseMs, maxAckPending, isPlaced } = JSON.parse(
-    text.slice(generation.length),
-  ) as Omit<GroupRecord, 'filters'> & { readonly filters: string };
+  const stored = Object(parseStored(text.slice(generation.length))) as Partial<
+    Omit<GroupRecord, 'filters'> & { readonly filters: string }
+  >;
+  const { filters, leaseMs = 0, maxAckPending = 0, isPlaced = false } = stored;
+  if (typeof filters !== 'string') return undefined;
   return {
     name,
     generation: Number(generation),
-    native: generation === '1' ? name : `${name}~${generation}`,
+    native: nativeOf(name, generation),
     filters: filters.split(' '),
     leaseMs,
     maxAckPending,
     isPlaced,
   };
 }
+
+/** It may have read any stream, so a trim respects it, and its deletion covers all streams. */
+function damagedRecord(name: string, text: string): GroupRecord {
+  const [generation = '1'] = /^\d+/.exec(text) ?? [];
+  return {
+    name,
+    generation: Number(generation),
+    native: nativeOf(name, generation),
+    filters: ['>', redoSubject(name)],
+    leaseMs: 0,
+    maxAckPending: 0,
+    isPlaced: false,
+    damaged: text,
+  };
+}
+
+const nativeOf = (name: string, generation: string): string =>
+  generation === '1' ? name : `${name}~${generation}`;

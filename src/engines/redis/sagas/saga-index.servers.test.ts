@@ -47,6 +47,24 @@ for (const [name, target] of [
     );
   });
 
+  test(`sagas in ${name}: a damaged entry stops no list, and is restored`, async () => {
+    const saga = `shop.damaged${process.pid}.v1`;
+    const entries = ['a', 'b'].map((key) => entryOf(saga, key, { revision: 3 }));
+    for (const entry of entries) await index.put(entry);
+    const renewed = await index.upkeep?.renew({ saga, shards: [0] });
+    await renewed?.();
+    assert.deepEqual(await index.upkeep?.incomplete({ saga, shards: [0] }), []);
+    await using connection = await connectRedis(target);
+    const [key] = sagaKeyspace(saga).tenant('core');
+    await connection.ask((client) => client.hset(key, `${saga}-core-a`, '{"revision":'));
+    const keysOf = async (): Promise<readonly string[]> =>
+      (await index.list({ saga })).map((entry) => entry.key);
+    assert.deepEqual(await keysOf(), ['b']);
+    assert.deepEqual(await index.upkeep?.incomplete({ saga, shards: [0] }), [0]);
+    for (const entry of entries) await index.put(entry);
+    assert.deepEqual(await keysOf(), ['a', 'b']);
+  });
+
   test(`sagas in ${name}: concurrent puts lose no due time, and the next put removes outdated due times`, async () => {
     const saga = `shop.race${process.pid}.v1`;
     const random = seededRandom(17);

@@ -3,6 +3,7 @@
 // second. After a crash between the two writes, the saga's event is delivered again and both writes repeat.
 
 import { randomUUID } from 'node:crypto';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import { nameInvalid } from '../../../contracts/identifier.ts';
 import { redisKeys } from '../../../contracts/redis-keys.ts';
 import { parseStreamName } from '../../../contracts/stream-name.ts';
@@ -74,9 +75,12 @@ export function redisSagaIndex(connection: RedisConnection): RedisSagaIndex {
     const statuses = status === undefined ? sagaStatuses : [status];
     const reply = await run(sagaScripts.list, keyspace.tenant(tenant), [...values, ...statuses]);
     const [exists, texts] = reply as [number, readonly string[]];
-    // A known tenant has entries. If they are missing, the owner of the shard must restore them.
-    if (exists === 0) await run(sagaScripts.lost, [keyspace.tenants, keyspace.losses], [tenant]);
-    return texts.map(toEntry);
+    // A known tenant has entries. If some are missing or damaged, the owner of the shard must restore them.
+    const entries = texts.flatMap((text) => toEntry(text) ?? []);
+    if (exists === 0 || entries.length < texts.length) {
+      await run(sagaScripts.lost, [keyspace.tenants, keyspace.losses], [tenant]);
+    }
+    return entries;
   }
 
   async function page(
@@ -108,7 +112,7 @@ export function redisSagaIndex(connection: RedisConnection): RedisSagaIndex {
         run(sagaScripts.put, keyspace.tenant(tenant), values),
         connection.ask((redis) => redis.sadd(allSagas, entry.saga)),
       ]);
-      const stored = toEntry(text as string);
+      const stored = toEntry(text as string) ?? entry;
       const keys = [keyspace.due(entry.shard), keyspace.revisions, keyspace.tenants];
       await run(sagaScripts.due, keys, [stream, stored.revision, stored.dueAtMs ?? '', tenant]);
     },
@@ -149,9 +153,10 @@ interface PageQuery {
 
 const allSagas = redisKeys.workflows();
 
-function toEntry(text: string): SagaEntry {
-  const entry = JSON.parse(text) as SagaEntry;
-  return { ...entry, dueAtMs: entry.dueAtMs, reason: entry.reason };
+/** Undefined: the stored text is damaged. */
+function toEntry(text: string): SagaEntry | undefined {
+  const entry = parseStored(text) as SagaEntry | undefined;
+  return entry && { ...entry, dueAtMs: entry.dueAtMs, reason: entry.reason };
 }
 
 /** The keys of one saga. Versions, and sagas of the same name in other contexts, share a hash and differ by stream. */

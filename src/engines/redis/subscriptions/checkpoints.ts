@@ -2,6 +2,7 @@
 // of the naming document.
 
 import { redisKeys } from '../../../contracts/redis-keys.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import type { EventFilter } from '../../../store/event-filter.ts';
 import { toPosition, toSequence, type Position } from '../../../store/position.ts';
 import {
@@ -124,7 +125,7 @@ function stateOf(
     subscription,
     shards: Number(shards),
     paused: paused === '1',
-    filter: filter === undefined ? undefined : (JSON.parse(filter) as EventFilter),
+    filter: filter === undefined ? undefined : (parseStored(filter) as EventFilter | undefined),
     positions: Array.from({ length: Number(shards) }, (_, shard) =>
       positionOf(fields[`${shard}:position`]),
     ),

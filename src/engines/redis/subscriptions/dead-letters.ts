@@ -2,15 +2,16 @@
 // of which one has only the pending ones.
 
 import { redisKeys } from '../../../contracts/redis-keys.ts';
-import { toSequence } from '../../../store/position.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
+import { toPosition, toSequence } from '../../../store/position.ts';
 import {
+  addedLetter,
   matchesFilter,
   type Attempt,
   type DeadLetter,
   type DeadLetterFilter,
   type NewDeadLetter,
 } from '../../../subscriptions/dead-letter.ts';
-import { subscriptionLimits } from '../../../subscriptions/subscription-limits.ts';
 import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
 import type { RedisConnection } from '../connection/connection.ts';
 import { eachOf, pairsOf } from '../connection/engine.ts';
@@ -20,7 +21,7 @@ import { waitingContent } from './waiting.ts';
 
 const pageSize = 100;
 
-/** `body` has what never changes, as JSON. */
+/** `body` has what never changes, as JSON. The last five are also fields, so that a letter with a damaged body can be replayed. */
 const fieldNames = [
   'body',
   'error',
@@ -36,6 +37,11 @@ const fieldNames = [
   'discardedAtMs',
   'discardedBy',
   'discardReason',
+  'id',
+  'stream',
+  'shard',
+  'position',
+  'createdAtMs',
 ] as const;
 
 type Body = Omit<NewDeadLetter, 'error' | 'cause' | 'attempts' | 'parked' | 'history'>;
@@ -56,8 +62,11 @@ export function redisDeadLetters(
     const { letters } = subscriptionKeyspace(handler);
     const fields = eventIds.flatMap((eventId) => fieldNames.map((name) => `${eventId}:${name}`));
     const cells = await connection.ask((client) => client.hmget(letters, ...fields));
-    return eventIds.map((_, at) =>
-      toLetter(cells.slice(at * fieldNames.length, (at + 1) * fieldNames.length)),
+    return eventIds.map((eventId, at) =>
+      toLetter(
+        { handler, eventId },
+        cells.slice(at * fieldNames.length, (at + 1) * fieldNames.length),
+      ),
     );
   }
 
@@ -155,6 +164,7 @@ export function redisDeadLetters(
       const { letters, letterIds, lettersByTime, lettersPending } = keys;
       for (;;) {
         const [before] = await read(fence.subscription, [letter.eventId]);
+        const added = addedLetter(letter, before);
         const reply = await runFenced(
           fence,
           scripts.addLetter,
@@ -170,21 +180,20 @@ export function redisDeadLetters(
             lettersPending,
           ],
           [
-            before?.id ?? letter.id,
+            added.id,
             before === undefined ? 1 : 0,
-            Date.parse(before?.createdAt ?? letter.createdAt),
+            Date.parse(added.createdAt),
             letter.eventId,
             letter.stream,
             letter.position,
             toSequence(letter.position),
             letter.parked ? parkedContent(letter) : '',
-            ...fieldsOf(letter, before),
+            ...fieldsOf(added, before === undefined),
           ],
         );
         if (reply === 'changed') continue;
-        const [added] = await read(fence.subscription, [letter.eventId]);
         const isNew = (before?.replayRequestedAt ?? null) === null;
-        return { letter: added as DeadLetter, isNew };
+        return { letter: added, isNew };
       }
     },
     get,
@@ -230,46 +239,81 @@ function parkedContent({ eventId }: NewDeadLetter): string {
   return waitingContent({ eventId, failures: 0, history: [] });
 }
 
-/** An existing letter becomes pending again, with the attempts added. */
-function fieldsOf(letter: NewDeadLetter, before: DeadLetter | undefined): string[] {
-  const { error, cause, attempts, parked, history, ...body } = letter;
-  const all = [...(before?.history ?? []), ...history].slice(-subscriptionLimits.historyMax);
-  const fields: Record<string, string> = {
+function fieldsOf(letter: DeadLetter, isFirst: boolean): string[] {
+  const { error, cause, status, attempts, parked, history } = letter;
+  const changing: Record<string, string> = {
     error,
     cause: JSON.stringify(cause),
-    status: 'pending',
-    attempts: String((before?.attempts ?? 0) + attempts),
+    status,
+    attempts: String(attempts),
     parked: parked ? '1' : '0',
-    history: JSON.stringify(all),
+    history: JSON.stringify(history),
   };
-  if (before !== undefined) return Object.entries(fields).flat();
-  const position = String(toSequence(letter.position));
-  return Object.entries({
-    ...fields,
-    id: letter.id,
-    body: JSON.stringify({ ...body, payload: body.payload ?? null }),
-    notes: '',
+  if (!isFirst) return Object.entries(changing).flat();
+  const { id, shard, stream, position, createdAt } = letter;
+  const body: Body = {
+    id,
+    eventId: letter.eventId,
+    eventType: letter.eventType,
+    aggregateId: letter.aggregateId,
+    payload: letter.payload,
+    createdAt,
+    handler: letter.handler,
+    shard,
+    tenant: letter.tenant,
+    correlationId: letter.correlationId,
+    stream,
+    revision: letter.revision,
     position,
+  };
+  return Object.entries({
+    ...changing,
+    body: JSON.stringify(body),
+    notes: '',
+    id,
+    stream,
+    shard: String(shard),
+    position: String(toSequence(position)),
+    createdAtMs: String(Date.parse(createdAt)),
   }).flat();
 }
 
-function toLetter(cells: readonly (string | null)[]): DeadLetter | undefined {
+function toLetter(
+  of: Pick<DeadLetter, 'handler' | 'eventId'>,
+  cells: readonly (string | null)[],
+): DeadLetter | undefined {
   const fields = Object.fromEntries(fieldNames.map((name, at) => [name, cells[at] ?? null]));
   const text = (name: (typeof fieldNames)[number]): string | null => fields[name] ?? null;
   const time = (name: (typeof fieldNames)[number]): string | null => {
     const atMs = text(name);
     return atMs === null ? null : new Date(Number(atMs)).toISOString();
   };
-  const body = text('body');
-  if (body === null) return undefined;
+  const json = text('body');
+  if (json === null) return undefined;
+  const body = parseStored(json) as Body | undefined;
+  const history = parseStored(text('history'));
+  const error = text('error') ?? '';
   return {
-    ...(JSON.parse(body) as Body),
-    error: text('error') ?? '',
-    cause: JSON.parse(text('cause') ?? 'null') as DeadLetter['cause'],
+    ...(body ?? {
+      ...of,
+      id: text('id') ?? '',
+      eventType: '',
+      aggregateId: '',
+      payload: null,
+      createdAt: time('createdAtMs') ?? new Date(0).toISOString(),
+      shard: Number(text('shard')),
+      tenant: '',
+      correlationId: '',
+      stream: text('stream') ?? '',
+      revision: 0,
+      position: toPosition(Number(text('position'))),
+    }),
+    error: body === undefined ? `${error} (the stored payload is damaged)` : error,
+    cause: (parseStored(text('cause')) ?? null) as DeadLetter['cause'],
     attempts: Number(text('attempts')),
     status: text('status') as DeadLetter['status'],
     parked: text('parked') === '1',
-    history: JSON.parse(text('history') ?? '[]') as readonly Attempt[],
+    history: Array.isArray(history) ? (history as readonly Attempt[]) : [],
     notes: text('notes') ?? '',
     replayedAt: time('replayedAtMs'),
     replayedBy: text('replayedBy'),

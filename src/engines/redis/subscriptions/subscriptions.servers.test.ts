@@ -12,7 +12,7 @@ import {
 import { subscriptionStorageConformance } from '../../../testing/conformance/subscriptions/subscription-storage.ts';
 import { sharedRedis, sharedRedisCluster } from '../../../testing/servers/shared-servers.ts';
 import { openRedis } from '../open-redis.ts';
-import { subscriptionScripts } from './keyspace.ts';
+import { shardKeyspace, subscriptionScripts } from './keyspace.ts';
 
 const { url } = await sharedRedis();
 const { nodes } = await sharedRedisCluster();
@@ -116,6 +116,17 @@ for (const [name, target] of [
     capabilities: first.subscriptions.capabilities,
     open: async () => first.subscriptions,
     second: async () => second.subscriptions,
+    async damage(subscription, json) {
+      const { letters, state, waiting } = shardKeyspace({ subscription, shard: 0 });
+      for (const field of await client.hkeys(letters)) {
+        if (/:(?:body|history|cause)$/.test(field)) await client.hset(letters, field, json);
+      }
+      await client.hset(state, 'filter', json);
+      for (const member of await client.zrange(waiting, 0, -1)) {
+        await client.zrem(waiting, member);
+        await client.zadd(waiting, 0, [...member.split('\0').slice(0, 2), json].join('\0'));
+      }
+    },
   })) {
     test(`subscriptions in ${name}: ${each.name}`, { skip: each.skip ?? false }, each.run);
   }

@@ -1,3 +1,4 @@
+import { parseStored } from '../../../foundation/parse-json.ts';
 import { toSequence, type Position } from '../../../store/position.ts';
 import type { Attempt } from '../../../subscriptions/dead-letter.ts';
 import type { WaitingEvent, WaitingEvents } from '../../../subscriptions/subscription-storage.ts';
@@ -65,10 +66,8 @@ export function waitingContent({
 
 function toWaiting(text: string): WaitingEvent {
   const [position = '', content = ''] = text.split('\0', 2);
-  const { eventId, failures, history } = JSON.parse(content) as {
-    readonly eventId: string;
-    readonly failures: number;
-    readonly history: readonly Attempt[];
-  };
-  return { position: position as Position, eventId, failures, history };
+  const stored = Object(parseStored(content)) as Partial<WaitingEvent>;
+  const { eventId = '', failures = 0, history } = stored;
+  const attempts: readonly Attempt[] = Array.isArray(history) ? history : [];
+  return { position: position as Position, eventId, failures, history: attempts };
 }

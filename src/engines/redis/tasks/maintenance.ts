@@ -2,6 +2,7 @@
 
 import type { TaskEngine, WorkerBeat } from '../../../tasks/task-engine.ts';
 import type { StoredTask, TaskRef } from '../../../tasks/task-job.ts';
+import { damagedField } from '../../../tasks/task-record.ts';
 import { eachOf } from '../connection/engine.ts';
 import { taskScripts as scripts, type RedisTaskContext } from './context.ts';
 import { suffixOf } from './keyspace.ts';
@@ -100,7 +101,9 @@ export function createTaskMaintenance(context: RedisTaskContext, reads: TaskRead
       const some = [...ids]
         .slice(0, limit)
         .map((id) => refOf(id.slice(0, id.indexOf('.')), suffixOf(id)));
-      return (await found(some)).filter(({ head }) => head.state === 'running');
+      return (await found(some)).filter(
+        ({ head, fields }) => head.state === 'running' || damagedField in fields,
+      );
     },
     async dueScheduled({ nowMs, limit }) {
       const refs = await eachOf(await reads.types(), async (type) => {

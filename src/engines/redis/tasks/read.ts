@@ -13,7 +13,7 @@ import { eachOf, forEachGroup } from '../connection/engine.ts';
 import type { RedisScript } from '../connection/script.ts';
 import { taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf } from './keyspace.ts';
-import { letterOf, runOf, unpackHead, unpackTask } from './record.ts';
+import { letterOf, unpackHead, unpackTask } from './record.ts';
 
 /** Jobs of one script call, which blocks the server. */
 const readMax = 100;
@@ -47,10 +47,9 @@ export function createTaskReads({ redis, keyspace }: RedisTaskContext): TaskRead
         rows: readonly (readonly [string, string, string])[],
         next: string,
       ];
-      page.tasks = rows.map(([suffix, record, info]) => ({
-        head: unpackHead(page.type, suffix, record),
-        fields: { info, run: runOf(record) },
-      }));
+      page.tasks = rows.map(([suffix, record, info]) =>
+        unpackTask(page.type, [suffix, record, `${info}\nnull`]),
+      );
       page.cursor = next === '' ? undefined : next;
     }
   }

@@ -4,7 +4,9 @@
 // stream ids of progress signals.
 
 import type { HeadChange, TaskChange } from '../../../tasks/task-engine.ts';
+import { damagedField } from '../../../tasks/task-record.ts';
 import {
+  damagedHead,
   taskStates,
   type StoredTask,
   type TaskFields,
@@ -83,7 +85,11 @@ function hasHash(fields: TaskFields): boolean {
   return false;
 }
 
+/** Whether scripts can read the record. */
+const isReadable = (record: string): boolean => /^[A-Z]\n(?:\S+\n){10}(?:[^\n]*\n){7}/.test(record);
+
 export function unpackHead(type: string, suffix: string, record: string): TaskHead {
+  if (!isReadable(record)) return damagedHead(`${type}.${suffix}`);
   const lines = record.slice(0, runAt(record) - 2).split('\n');
   const text = (field: keyof typeof lineOf): string => lines[lineOf[field]] ?? '';
   const number = (field: keyof typeof lineOf): number => Number(text(field));
@@ -144,6 +150,7 @@ export function packFixed(fields: TaskFields): string {
 export function unpackTask(type: string, cells: readonly string[]): StoredTask {
   const [suffix = '', record = '', fixed = ''] = cells;
   const fields: Record<string, string> = { ...unpackFixed(fixed), run: runOf(record) };
+  if (!isReadable(record)) fields[damagedField] = 'record';
   for (let at = 3; at + 1 < cells.length; at += 2) {
     const name = cells[at] as string;
     if (!name.startsWith('~')) fields[name] = cells[at + 1] as string;

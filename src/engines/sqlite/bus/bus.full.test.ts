@@ -61,6 +61,11 @@ for (const { name, skip, run } of busConformance({
         database.exec('commit');
         database.close();
       },
+      async damageGroup(group) {
+        const database = new DatabaseSync(path, { timeout: 30_000 });
+        database.prepare(`update bus_groups set filters = '["g' where name = ?`).run(group);
+        database.close();
+      },
       async outage() {
         // A held write lock has the same effect as an unreachable broker.
         const database = new DatabaseSync(path, { timeout: 30_000 });

@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { GroupInfo, PendingMessage, StreamInfo } from '../../../bus/bus.ts';
 import { matchesFilter, type StoredEntry } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import type { SqlRow } from '../thread/protocol.ts';
 
 export interface BusReader {
@@ -50,7 +51,7 @@ export function createBusReader(database: DatabaseSync): BusReader {
     `select g.id, g.cursor, (select max(seq) from bus_messages) as head,
        (select min(available_at_ms) from bus_pending p where p.group_id = g.id) as due,
        g.max_ack_pending > (select count(*) from bus_pending p where p.group_id = g.id) as room
-     from bus_groups g where g.name = ?`,
+     from bus_groups g where g.name = ? and json_valid(g.filters)`,
   );
   const ofGroup = rows(
     `select 1 from bus_messages m where m.seq > ? and m.seq <= ? and exists
@@ -153,7 +154,7 @@ export function createBusReader(database: DatabaseSync): BusReader {
     },
     dueAtMs(group, nowMs) {
       const [row] = due(group);
-      // Return 0 for an unknown group: the fetch that follows reports it.
+      // Return 0 for an unknown or damaged group: the fetch that follows reports it.
       if (row === undefined || (row['room'] === 1 && hasFresh(group, row))) return 0;
       const dueMs = row['due'] ?? null;
       if (dueMs === null) return undefined;
@@ -198,7 +199,7 @@ export function createBusReader(database: DatabaseSync): BusReader {
     groups: () =>
       groups().map((row) => ({
         name: String(row['name']),
-        subject: (JSON.parse(String(row['filters'])) as string[])[0] ?? '',
+        subject: patternOf(row),
         leaseMs: Number(row['lease_ms']),
         maxAckPending: Number(row['max_ack_pending']),
         lag: Number(row['lag']),
@@ -219,6 +220,12 @@ export function createBusReader(database: DatabaseSync): BusReader {
       if (database.isOpen) database.close();
     },
   };
+}
+
+/** The pattern of a group; the stored text if it is damaged. */
+function patternOf({ filters = '' }: SqlRow): string {
+  const [pattern] = Object.values(Object(parseStored(filters)) as Record<string, unknown>);
+  return typeof pattern === 'string' ? pattern : String(filters);
 }
 
 export function toStored(row: SqlRow, subject: string): StoredEntry {

@@ -9,6 +9,7 @@ import {
   type Settlement,
 } from '../../../bus/bus-engine.ts';
 import { busLimits } from '../../../bus/bus-limits.ts';
+import { parseStored } from '../../../foundation/parse-json.ts';
 import type { SettleOutcome } from '../../../bus/bus-message.ts';
 import { decodeToken } from '../connection/lease-token.ts';
 import { createSqlQuery, type Handlers, type Operation, type SqlRow } from '../thread/protocol.ts';
@@ -82,13 +83,17 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
   function newStream(subject: string): number {
     const id = number('insert into bus_streams (subject) values (?) returning id', subject);
     for (const group of all('select id, filters from bus_groups')) {
-      if (matchesAny(filtersOf(group), subject)) bind(Number(group['id']), id);
+      if (matchesAny(filtersOf(group) ?? [], subject)) bind(Number(group['id']), id);
     }
     return id;
   }
 
   function bind(group: number, stream: number): void {
-    all('insert into bus_group_streams (group_id, stream_id) values (?, ?)', group, stream);
+    all(
+      'insert or ignore into bus_group_streams (group_id, stream_id) values (?, ?)',
+      group,
+      stream,
+    );
   }
 
   function append(
@@ -159,13 +164,16 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
     const { name, filters, leaseMs, maxAckPending, from } = group;
     const existing = groupRow(name);
     if (existing !== undefined) {
-      if (existing['filters'] !== JSON.stringify(filters)) return filtersOf(existing);
+      const before = filtersOf(existing);
+      if (before !== undefined && existing['filters'] !== JSON.stringify(filters)) return before;
       all(
-        'update bus_groups set lease_ms = ?, max_ack_pending = ? where name = ?',
+        'update bus_groups set filters = ?, lease_ms = ?, max_ack_pending = ? where name = ?',
+        JSON.stringify(filters),
         leaseMs,
         maxAckPending,
         name,
       );
+      if (before === undefined) bindStreams(Number(existing['id']), filters);
       return undefined;
     }
     const id = number(
@@ -177,15 +185,20 @@ export function createBusHandlers(database: DatabaseSync): Handlers<BusOperation
       maxAckPending,
       cursorOf(from),
     );
-    for (const stream of all('select id, subject from bus_streams')) {
-      if (matchesAny(filters, String(stream['subject']))) bind(id, Number(stream['id']));
-    }
+    bindStreams(id, filters);
     return undefined;
+  }
+
+  function bindStreams(group: number, filters: readonly string[]): void {
+    for (const stream of all('select id, subject from bus_streams')) {
+      if (matchesAny(filters, String(stream['subject']))) bind(group, Number(stream['id']));
+    }
   }
 
   function fetch(name: string, limit: number, nowMs: number): BusOperations['bus.fetch']['result'] {
     const group = groupRow(name);
-    if (group === undefined) return { isUnknown: true, rows: [] };
+    // A group whose filters are damaged lacks the streams created since: creating it again repairs it.
+    if (group === undefined || filtersOf(group) === undefined) return { isUnknown: true, rows: [] };
     const id = Number(group['id']);
     const availableAtMs = nowMs + Number(group['lease_ms']);
     const found = all(
@@ -371,8 +384,10 @@ function createMeter(): Meter {
   };
 }
 
-function filtersOf(group: SqlRow): readonly string[] {
-  return JSON.parse(String(group['filters'])) as string[];
+/** Undefined: the stored text is damaged. */
+function filtersOf(group: SqlRow): readonly string[] | undefined {
+  const filters = parseStored(group['filters']);
+  return Array.isArray(filters) ? (filters as string[]) : undefined;
 }
 
 function matchesAny(filters: readonly string[], subject: string): boolean {

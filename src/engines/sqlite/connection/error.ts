@@ -6,6 +6,8 @@ export interface SqliteFailure {
   readonly message: string;
   /** SQLite's primary result code; undefined: SQLite did not throw the error. */
   readonly sqliteCode?: number | undefined;
+  /** A stored value was not what it must be, such as JSON: a retry does not help. */
+  readonly isDamaged: boolean;
   readonly cause?: unknown;
 }
 
@@ -15,7 +17,9 @@ export function describeFailure(error: unknown): SqliteFailure {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   // The low byte is the primary code.
-  return { message, sqliteCode: typeof code === 'number' ? code & 0xff : undefined };
+  // SQLite has no separate code for text that its JSON functions refuse.
+  const isDamaged = error instanceof SyntaxError || message === 'malformed JSON';
+  return { message, isDamaged, sqliteCode: typeof code === 'number' ? code & 0xff : undefined };
 }
 
 export function isBusy({ sqliteCode }: SqliteFailure): boolean {
@@ -23,12 +27,12 @@ export function isBusy({ sqliteCode }: SqliteFailure): boolean {
 }
 
 export function sqliteError(
-  { message, sqliteCode, cause }: SqliteFailure,
+  { message, sqliteCode, isDamaged, cause }: SqliteFailure,
   where: { readonly path: string; readonly doing: 'read' | 'write' },
 ): MillraceError {
   const reason = sqliteCode === codes.full ? 'the disk is full' : message;
   return new MillraceError(
-    sqliteCode === codes.corrupt ? 'STORE_CORRUPT' : 'STORE_UNAVAILABLE',
+    isDamaged || sqliteCode === codes.corrupt ? 'STORE_CORRUPT' : 'STORE_UNAVAILABLE',
     `SQLite ${where.doing} failed: ${reason}`,
     {
       ...(sqliteCode === codes.notADatabase ? { retryable: false } : {}),

@@ -171,7 +171,8 @@ function conditions(
     add('state in (select value from json_each(?))', JSON.stringify(filter.states));
   }
   for (const label of filter.labels ?? []) {
-    add('exists (select 1 from json_each(labels) where value = ?)', label);
+    const labels = `json_each(iif(json_valid(labels), labels, '[]'))`;
+    add(`exists (select 1 from ${labels} where value = ?)`, label);
   }
   if (cursor !== undefined) {
     const { enqueuedAtMs, id } = parseCursor(cursor);

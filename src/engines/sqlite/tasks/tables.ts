@@ -1,5 +1,7 @@
 // The tables of tasks, in the file of the bus that their signals go to, and their rows as jobs.
 
+import { parseStored } from '../../../foundation/parse-json.ts';
+import { damagedField } from '../../../tasks/task-record.ts';
 import type { StoredTask, TaskHead, TaskState } from '../../../tasks/task-job.ts';
 import type { SqlRow } from '../thread/protocol.ts';
 
@@ -109,12 +111,18 @@ export function toHead(row: SqlRow): TaskHead {
     deadlineMs: number('deadline_ms'),
     cancelAtMs: number('cancel_at_ms'),
     parentId: text('parent_id'),
-    labels: JSON.parse(text('labels')) as readonly string[],
+    labels: labelsOf(row) ?? [],
     enqueuedAtMs: number('enqueued_at_ms'),
     claimedAtMs: number('claimed_at_ms'),
     updatedAtMs: number('updated_at_ms'),
     endedAtMs: number('ended_at_ms'),
   };
+}
+
+/** Undefined: the stored text is damaged. */
+function labelsOf(row: SqlRow): readonly string[] | undefined {
+  const labels = parseStored(row['labels']);
+  return Array.isArray(labels) ? (labels as string[]) : undefined;
 }
 
 export function toStoredTask(row: SqlRow, fields: readonly SqlRow[]): StoredTask {
@@ -125,6 +133,7 @@ export function toStoredTask(row: SqlRow, fields: readonly SqlRow[]): StoredTask
       info: String(row['info']),
       run: String(row['run']),
       ...Object.fromEntries(fields.map(({ name, value }) => [String(name), String(value)])),
+      ...(labelsOf(row) === undefined ? { [damagedField]: 'labels' } : {}),
     },
   };
 }

@@ -54,6 +54,12 @@ for (const { name, skip, run } of tasksConformance({
       async deleteStream(subject) {
         await openBus().deleteStream(subject, { evenUnacked: true });
       },
+      async damage(id, part) {
+        const database = new DatabaseSync(path);
+        const column = part === 'head' ? 'labels' : part;
+        database.prepare(`update tasks set ${column} = '{"a' where id = ?`).run(id);
+        database.close();
+      },
       async outage() {
         // A held write lock has the same effect as an unreachable engine.
         const database = new DatabaseSync(path, { timeout: 30_000 });

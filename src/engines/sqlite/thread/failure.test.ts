@@ -49,6 +49,18 @@ test('an unmet expectation crosses as SqlExpectationFailed, whatever its message
   }
 });
 
+test('damaged stored data is not an outage that a retry ends', () => {
+  const errors = [
+    new SyntaxError('Unexpected end of JSON input'),
+    sqliteErrorOf(`select json_extract('{"a', '$.a')`),
+  ];
+  for (const error of errors) {
+    const arrived = fromFailure(structuredClone(toFailure(error)), 'file.db');
+    assert.ok(hasCode(arrived, 'STORE_CORRUPT'), String(arrived));
+    assert.equal(arrived.retryable, false);
+  }
+});
+
 test("an error of SQLite crosses with SQLite's code", () => {
   const arrived = crossed(
     sqliteErrorOf('create table t (a unique); insert into t values (1), (1)'),

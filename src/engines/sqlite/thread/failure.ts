@@ -16,7 +16,12 @@ export type WriterFailure =
       readonly retryable: boolean;
       readonly details: Readonly<Record<string, unknown>>;
     }
-  | { readonly kind: 'unexpected'; readonly message: string; readonly stack: string | undefined };
+  | {
+      readonly kind: 'unexpected';
+      readonly isDamaged: boolean;
+      readonly message: string;
+      readonly stack: string | undefined;
+    };
 
 /** Converts an error to data; the writer thread calls it. */
 export function toFailure(error: unknown): WriterFailure {
@@ -25,10 +30,11 @@ export function toFailure(error: unknown): WriterFailure {
     const { code, message, retryable, details } = error;
     return { kind: 'millrace', code, message, retryable, details };
   }
-  const { message, sqliteCode } = describeFailure(error);
-  if (sqliteCode !== undefined) return { kind: 'sqlite', sqliteCode, message };
+  const { message, sqliteCode, isDamaged } = describeFailure(error);
+  if (sqliteCode !== undefined && !isDamaged) return { kind: 'sqlite', sqliteCode, message };
   return {
     kind: 'unexpected',
+    isDamaged,
     message,
     stack: error instanceof Error ? error.stack : undefined,
   };
@@ -44,11 +50,11 @@ export function fromFailure(failure: WriterFailure, path: string): Error {
       return new MillraceError(code, message, { retryable, details });
     }
     case 'sqlite':
-      return sqliteError(failure, { path, doing: 'write' });
+      return sqliteError({ ...failure, isDamaged: false }, { path, doing: 'write' });
     default: {
-      const { message, stack } = failure;
+      const { message, stack, isDamaged } = failure;
       const cause = Object.assign(new Error(message), { stack: stack ?? message });
-      return sqliteError({ message, cause }, { path, doing: 'write' });
+      return sqliteError({ message, cause, isDamaged }, { path, doing: 'write' });
     }
   }
 }

@@ -299,6 +299,7 @@ test('filters select events by stream or type, by prefix or regular expression',
   assert.deepEqual(await types(eventTypeFilter({ regex: 'one$' })), ['x.one', 'y.one']);
   assert.deepEqual(await types(streamNameFilter({ prefixes: ['b', 'c'] })), ['x.two']);
   assert.deepEqual(await types(streamNameFilter({ regex: '^a-' })), ['x.one', 'y.one']);
+  assert.deepEqual(await types(eventTypeFilter({ regex: '^x\\.(?!two)' })), ['x.one']);
   await assert.rejects(types(eventTypeFilter({ regex: '(a+)+\\1$' })));
 });
 

@@ -3,6 +3,7 @@
 import type { BusCase, BusCases, BusFixture, FixtureCapabilities } from './fixture.ts';
 import { modelCases } from './model.ts';
 import { consumeCases, lostLeaseCases } from './consume.ts';
+import { damagedGroupCases } from './damaged-groups.ts';
 import { deadLetterCases } from './dead-letters.ts';
 import { fencedCases, groupCases, orderCases } from './groups.ts';
 import { patternCases } from './patterns.ts';
@@ -21,6 +22,7 @@ const topics: readonly {
 }[] = [
   { topic: 'publish', cases: { ...publishCases, ...badPublishCases } },
   { topic: 'groups', cases: groupCases },
+  { topic: 'damaged groups', cases: damagedGroupCases },
   { topic: 'order', cases: orderCases },
   { topic: 'late members', needs: ['fencedAcks'], cases: fencedCases },
   { topic: 'patterns', cases: patternCases },

@@ -14,6 +14,8 @@ export interface OpenedBus {
   second?(options?: BusOptions): Promise<Bus>;
   /** Writes raw bytes to the stream of a subject, bypassing the bus. */
   inject(subject: string, data: Uint8Array): Promise<void>;
+  /** Replaces the stored record of a group by text that is not valid, without the bus. */
+  damageGroup?(group: string): Promise<void>;
   /**
    * Stops the broker until the result is called; its data survives (`restart`). During the outage, calls of the bus
    * reject with `BUS_UNAVAILABLE`.

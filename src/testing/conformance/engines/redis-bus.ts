@@ -41,6 +41,11 @@ export function redisBusFixture(target: string, server?: Server): BusFixture {
           const key = `${keyPrefix}${subject.replaceAll('.', ':')}`;
           await connection.ask((client) => client.xadd(key, '*', 'data', Buffer.from(data)));
         },
+        async damageGroup(group) {
+          await using connection = await connectRedis(target);
+          const [key = ''] = await connection.ask((client) => client.keys(`${keyPrefix}*}:groups`));
+          await connection.ask((client) => client.hset(key, group, '1 {"filters":'));
+        },
         ...(server === undefined ? {} : { outage: () => outage(server, bus) }),
       };
     },

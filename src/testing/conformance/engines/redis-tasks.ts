@@ -48,6 +48,17 @@ export function redisTasksFixture(
           const key = `${keyPrefix}${subject.replaceAll('.', ':')}`;
           await connection.ask((client) => client.del(key));
         },
+        async damage(id, part) {
+          await using connection = await connectRedis(target);
+          const [type = '', suffix = ''] = id.split('.');
+          const queue = `gbe:tasks:${type}:queue`;
+          const base = `${keyPrefix}millrace.task:{${keyPrefix}${queue}}`;
+          const key = `${base}:${part === 'payload' ? 'p' : 'j'}:${suffix}`;
+          const text = (await connection.ask((client) => client.get(key))) ?? '';
+          const lines = part === 'head' ? [''] : text.split('\n').slice(0, -1);
+          const damaged = [...lines, '{"a'].join('\n');
+          await connection.ask((client) => client.set(key, damaged));
+        },
         ...(server === undefined ? {} : { outage: () => outage(server, tasks) }),
       };
     },

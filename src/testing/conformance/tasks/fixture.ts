@@ -19,8 +19,13 @@ export interface OpenedTasks {
   deleteStream(subject: string): Promise<void>;
   /** Stops the engine until the result is called; its data survives (`restart`). */
   outage?(): Promise<() => Promise<void>>;
+  /** Replaces a part of a stored job by text that is not valid, without the engine. */
+  damage?(id: string, part: DamagedPart): Promise<void>;
   close?(): Promise<void>;
 }
+
+/** `head`: what the engine itself reads, such as the labels. */
+export type DamagedPart = 'head' | 'payload' | 'run';
 
 /** Abilities of the fixture, in addition to the capabilities of the adapter. */
 export interface TasksFixtureCapabilities extends TaskCapabilities {

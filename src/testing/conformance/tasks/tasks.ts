@@ -2,6 +2,7 @@
 
 import { limitCases, modeCases, orderCases, waitCases } from './claims.ts';
 import { adminCases, cancelCases, retryCases } from './admin.ts';
+import { damagedCases } from './damaged.ts';
 import { enqueueCases } from './enqueue.ts';
 import { lifeCases } from './life.ts';
 import { outageCases, resumeCases } from './outage.ts';
@@ -36,6 +37,7 @@ const topics: readonly {
   { topic: 'retry', cases: retryCases },
   { topic: 'administration', cases: adminCases },
   { topic: 'sweeper', cases: sweepCases },
+  { topic: 'damaged', cases: damagedCases },
   { topic: 'model', cases: modelCases },
   { topic: 'outage', needs: ['restart'], cases: outageCases },
   {

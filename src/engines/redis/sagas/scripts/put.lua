@@ -2,8 +2,9 @@
 -- Returns the stored entry, which stays unchanged if its revision is at least the given one.
 local stream, revision, status, entry = unpack(ARGV)
 local text = redis.call('HGET', KEYS[1], stream)
-if text then
-  local stored = cjson.decode(text)
+local isRead, stored = pcall(cjson.decode, text or '')
+-- A damaged entry is replaced.
+if isRead and type(stored) == 'table' then
   if stored.revision >= tonumber(revision) then
     redis.call('ZADD', KEYS[2], 0, stored.status .. ' ' .. stream)
     return text

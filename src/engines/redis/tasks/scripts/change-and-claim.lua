@@ -148,8 +148,14 @@ local function merge(record, key, id, lines)
   local removesAt = setsAt + sets * 2
   local signalsAt = removesAt + removes
   at = signalsAt + signals * 2
-  local job = record and {string.match(record, RECORD_PATTERN)}
-  if not job then return false end
+  if not record then return false end
+  local job = {string.match(record, RECORD_PATTERN)}
+  if not job[1] then
+    markDamaged(id, record)
+    zrem(runningKey, id)
+    record = damagedRecord('0', '0', '')
+    job = {string.match(record, RECORD_PATTERN)}
+  end
   local isStale = (fence ~= '' and (job[F.state] ~= RUNNING or job[F.fence] ~= fence))
     or (revision ~= '' and job[F.revision] ~= revision)
   if isStale or isRejected[id] then return record end

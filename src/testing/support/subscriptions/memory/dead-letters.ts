@@ -1,9 +1,9 @@
 import {
+  addedLetter,
   matchesFilter,
   type DeadLetter,
   type DeadLetterFilter,
 } from '../../../../subscriptions/dead-letter.ts';
-import { subscriptionLimits } from '../../../../subscriptions/subscription-limits.ts';
 import type { DeadLetterStore } from '../../../../subscriptions/subscription-storage.ts';
 import { checkFence, insertWaiting, shardIn, type MemoryTables } from './tables.ts';
 
@@ -27,26 +27,7 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
       const before = [...letters.values()].find(
         ({ eventId, handler }) => eventId === added.eventId && handler === added.handler,
       );
-      const letter: DeadLetter = {
-        ...(before ?? {
-          ...added,
-          replayedBy: null,
-          notes: '',
-          discardedAt: null,
-          discardedBy: null,
-          discardReason: null,
-        }),
-        error: added.error,
-        cause: added.cause,
-        parked: added.parked,
-        status: 'pending',
-        attempts: (before?.attempts ?? 0) + added.attempts,
-        history: [...(before?.history ?? []), ...added.history].slice(
-          -subscriptionLimits.historyMax,
-        ),
-        replayedAt: null,
-        replayRequestedAt: null,
-      };
+      const letter = addedLetter(added, before);
       letters.set(letter.id, letter);
       shard.done.add(letter.position);
       const blockedStream = shard.blocked.get(letter.stream);

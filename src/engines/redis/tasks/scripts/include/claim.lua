@@ -111,6 +111,15 @@ local function claim(now, nowText, worker, rule)
         state, revision, fence, order, cancelAt, signals, restAt, tenant, key, hasHash =
           string.match(record, CLAIM_PATTERN)
       end
+      if record and not state then
+        markDamaged(id, record)
+        zrem(stateKeys[WAITING], id)
+        zrem(stateKeys[SCHEDULED], id)
+        zrem(scheduledKey, id)
+        record = damagedRecord(string.sub(lane.name, 1, 1), text(tonumber(string.sub(member, 1, 14))), string.sub(lane.name, 3))
+        state, revision, fence, order, cancelAt, signals, restAt, tenant, key, hasHash =
+          string.match(record, CLAIM_PATTERN)
+      end
       local isBlocked = false
       if state and keyLimit and key ~= '' then
         running[key] = running[key] or tonumber(redis.call('HGET', base .. KEY_COUNTS, key) or '0')

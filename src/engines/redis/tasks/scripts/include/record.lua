@@ -15,9 +15,23 @@ for _, state in ipairs({WAITING, SCHEDULED, COMPLETED, FAILED, CANCELLED}) do
   stateKeys[state] = base .. ':s:' .. state
 end
 local function isEnded(state) return state == COMPLETED or state == FAILED or state == CANCELLED end
+-- Stands for a record that cannot be read: a due job, which the next claim fails. `damagedHead` has the same values.
+local function damagedRecord(priority, enqueuedAt, tenant)
+  return 'Q\n0\n0\n' .. priority .. '\n0\n0\n8640000000000000\n0\n0\n0\n0\n\n\n\n'
+    .. enqueuedAt .. '\n' .. tenant .. '\n\n1\n\n\n{}'
+end
+-- Keeps the unreadable text in the hash of the job.
+local function markDamaged(id, record)
+  redis.call('HSET', hashPrefix .. id, 'damaged', 'record', '~damaged', record)
+end
 -- The rest of a record: parent, labels, an empty line, and the run.
 local function parseRecord(record)
   local job = {string.match(record, RECORD_PATTERN)}
+  if not job[1] then
+    record = damagedRecord('0', '0', '')
+    job = {string.match(record, RECORD_PATTERN)}
+    job.isDamaged = true
+  end
   job[F.rest] = string.sub(record, job[F.rest])
   return job
 end
