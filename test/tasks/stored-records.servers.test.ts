@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { openNats } from '../../src/engines/nats/index.ts';
 import { openRedis } from '../../src/engines/redis/index.ts';
 import { createTasks, taskType, type TaskEngine, type Tasks } from '../../src/tasks/index.ts';
-import { claimOne } from '../../src/testing/conformance/tasks/fixture.ts';
+import { claimOne, claimSome } from '../../src/testing/conformance/tasks/fixture.ts';
 import { startNats } from '../../src/testing/servers/nats-server.ts';
 import { startRedis } from '../../src/testing/servers/redis-server.ts';
 
@@ -61,6 +61,27 @@ test('a raw Redis client reads state, fields, result and payload of a job by its
   assert.deepEqual(lines.slice(18, -1), ['', 'region=eu', 'size=l', '']);
   assert.deepEqual((JSON.parse(lines.at(-1) ?? '') as { result: unknown }).result, { sent: 1 });
   assert.deepEqual(JSON.parse(payload), { to: 'Zoë' });
+});
+
+test('fifty types have three streams each, which the first jobs create', async () => {
+  await using server = await startRedis();
+  await using engine = await openRedis(server.url);
+  const names = Array.from({ length: 50 }, (_, index) => `type${index}`);
+  const types = names.map((name) => taskType(name));
+  await using tasks: Tasks = createTasks(engine.tasks, { types });
+  for (const type of names) await tasks.enqueue({ type, payload: {} });
+  const capacity = Object.fromEntries(names.map((name) => [name, 1]));
+  for (const { token } of await claimSome(tasks, 50, { types: capacity })) {
+    await tasks.progress(token, { percent: 50 });
+    await tasks.complete(token);
+  }
+  const client = new Redis(server.url);
+  const streams = await client.keys('gbe:tasks:*');
+  client.disconnect();
+  const expected = names.flatMap((name) =>
+    ['queue', 'progress', 'terminal'].map((stream) => `gbe:tasks:${name}:${stream}`),
+  );
+  assert.deepEqual(streams.toSorted(), expected.toSorted());
 });
 
 test('a raw NATS client reads state, fields, result and payload of a job by its id', async () => {
