@@ -107,7 +107,7 @@ test('documents that FLUSHALL removes are rebuilt, although no connection was lo
   assert.equal((await documents()).length, 2);
   await client.flushall();
   assert.deepEqual(await documents(), []);
-  await eventually('the documents are back', async () => {
+  await eventually('the documents are restored', async () => {
     return (await documents()).length === 2 && (await statusOf(platform)) === 'ready';
   });
 });
