@@ -42,7 +42,7 @@ const actions: Readonly<Record<string, readonly [string, string, RegExp, string]
 };
 
 /** Commands that read, run something, or change events and messages, which HTTP does not audit either. */
-const others = `start,dev,tour,new,lint,migrate,doctor,trace,completion,
+const others = `start,dev,tour,new,lint,schemas,migrate,doctor,trace,completion,
   stream read,stream append,stream tail,stream info,stream metadata,stream delete,stream tombstone,
   scavenge,forget,export,import,subscriptions list,subscriptions lag,dlq list,dlq show,
   projections status,sagas list,sagas show,token list,outbox run,outbox list,outbox show,

@@ -47,6 +47,8 @@ export interface Aggregate<State, Event extends NewEvent, Command extends NewCom
   /** All command and event definitions, for generated descriptions such as OpenAPI. */
   readonly commands: readonly Named[];
   readonly events: readonly Named[];
+  /** Types that are upcast to one of `events` when they are read. */
+  readonly olderEvents: readonly string[];
   readonly initial: State;
   readonly snapshot: SnapshotPolicy<State>;
   /** The data subject of all events; absent: the command's headers decide. */
@@ -208,6 +210,7 @@ export function defineAggregate<
         buildStreamName<string, string>(bc, name, version, tenant, id, tenants)),
     commands: [...commands.values()],
     events: [...events.values()],
+    olderEvents: upcasters.map(({ from }) => from),
     initial: deepFreeze(initial),
     snapshot: checkSnapshotPolicy(definition.snapshot, invalid),
     dataSubject,

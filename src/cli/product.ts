@@ -3,9 +3,11 @@
 import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { MillraceError } from '../foundation/error.ts';
+import { systemClock } from '../foundation/clock.ts';
 import { whenAborted } from '../foundation/async/when-aborted.ts';
 import { withinTime } from '../foundation/async/within-time.ts';
 import type { Platform } from '../platform/create-platform.ts';
+import type { OperationsEvents } from '../platform/operations-events.ts';
 import { loadConfig, type MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { Need } from '../platform/engines/resolve-roles.ts';
 import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/platform-role.ts';
@@ -89,10 +91,16 @@ export async function runProduct(
 ): Promise<number> {
   const settings = await readSettings(context, values, hooks.store);
   await using opened = new AsyncDisposableStack();
-  const telemetry = await openTelemetry(context, opened);
-  const platform = await startPlatform(settings, telemetry, opened);
+  const inner = await openTelemetry(context, opened);
+  const operations = await operationsOf(settings, inner);
+  const telemetry = operations === undefined ? inner : { ...inner, observer: operations.observer };
+  const platform = await startPlatform(settings, { telemetry, operations }, opened);
   const product: Product = { context, settings, telemetry, platform, opened };
   const urls = await startServers(product);
+  if (operations !== undefined) {
+    const about = { roles: platform.roles, version: packageVersion() };
+    opened.use(await operations.start(await platform.engines.bus(), about));
+  }
   await printBanner(product, urls, hooks);
   await whenAborted(context.signal).aborted;
   return shutDown(product, hooks);
@@ -216,9 +224,21 @@ async function openTelemetry(
   return opened.use(await createTelemetry({ env, version: packageVersion() }));
 }
 
+async function operationsOf(
+  { config }: Settings,
+  { observer }: Telemetry,
+): Promise<OperationsEvents | undefined> {
+  if (config.operationsEvents !== true) return undefined;
+  const { createOperationsEvents } = await import('../platform/operations-events.ts');
+  return createOperationsEvents(observer, systemClock);
+}
+
 async function startPlatform(
   { config, roles, serves, shutdown, tenants }: Settings,
-  telemetry: Telemetry,
+  {
+    telemetry,
+    operations,
+  }: { readonly telemetry: Telemetry; readonly operations: OperationsEvents | undefined },
   opened: AsyncDisposableStack,
 ): Promise<Platform> {
   const { createPlatform } = await import('../platform/create-platform.ts');
@@ -227,6 +247,10 @@ async function startPlatform(
   const platform = opened.use(
     await createPlatform({
       ...config,
+      modules: [
+        ...(config.modules ?? []),
+        ...(operations === undefined ? [] : [operations.module]),
+      ],
       drainMs: shutdown.workMs,
       tenants: [...(config.tenants ?? []), ...tenants],
       usesBus: serves.ntfy ? busNeed(config) : undefined,

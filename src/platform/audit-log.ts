@@ -70,8 +70,8 @@ export interface AuditLogOptions {
 }
 
 const auditStream = '$millrace-audit';
-const requestedType = '$audit-asked';
-const endedType = '$audit-ended';
+export const auditRequestedType = '$audit-asked';
+export const auditEndedType = '$audit-ended';
 
 const targetCharsMax = 1_000;
 const keptSecondsDefault = 365 * 86_400;
@@ -133,7 +133,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   /** Never throws: the action is done, and a failure to record its outcome must not change the result. */
   const end = async (id: string, ended: Ended): Promise<void> => {
     try {
-      await write(endedType, { eventId: endedId(id), correlationId: id }, ended);
+      await write(auditEndedType, { eventId: endedId(id), correlationId: id }, ended);
     } catch (error) {
       observer.log?.error({ err: error, auditId: id, ...ended }, 'audit: outcome not written');
     }
@@ -142,7 +142,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   return {
     async run(request, work) {
       const id = ids.next();
-      await write(requestedType, { eventId: id, correlationId: id }, request);
+      await write(auditRequestedType, { eventId: id, correlationId: id }, request);
       try {
         const result = await work();
         await end(id, { outcome: 'done' });
@@ -170,7 +170,7 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
           break;
         }
         eventsRead += 1;
-        if (event.type === endedType) endings.set(event.correlationId, event);
+        if (event.type === auditEndedType) endings.set(event.correlationId, event);
         else if (isOlder(event, filter)) break;
         else if (isRequest(event) && matches(event, filter)) found.push(event);
       }
@@ -198,7 +198,9 @@ export function filterText(filter: object): string {
 /** Validates an event, because other programs may write to the stream. */
 function isRequest({ type, payload }: RecordedEvent): boolean {
   const { action, actor } = (payload ?? {}) as Partial<AuditRequest>;
-  return type === requestedType && typeof action === 'string' && typeof actor?.name === 'string';
+  return (
+    type === auditRequestedType && typeof action === 'string' && typeof actor?.name === 'string'
+  );
 }
 
 function endedId(id: string): string {

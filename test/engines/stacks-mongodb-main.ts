@@ -8,13 +8,15 @@ export interface StackInput {
   readonly store: string;
   readonly keys: string;
   readonly effects: string;
+  /** The message whose claimed effect the process does not survive. */
+  readonly killAt?: string;
   readonly localUrl: string;
 }
 
-const { store, keys, effects, localUrl } = childInput() as StackInput;
+const { store, keys, effects, killAt, localUrl } = childInput() as StackInput;
 const platform = await createPlatform({
   engines: { store, keys },
-  modules: [chatModule(effects)],
+  modules: [chatModule(effects, killAt)],
   leaseMs: 1_000,
   isProduction: true,
   localUrl,

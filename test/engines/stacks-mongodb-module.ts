@@ -40,8 +40,11 @@ const chats = projection({
 
 export const tagParser = 'sub:collab:tag-parser:v1';
 
-/** Appends one line to a file for each message: an effect outside of the database. */
-export function chatModule(effects: string): PlatformModule {
+/**
+ * Appends one line to a file for each message: an effect outside of the database. The process ends with SIGKILL after it has
+ * claimed the effect of the message `killAt`.
+ */
+export function chatModule(effects: string, killAt?: string): PlatformModule {
   return defineModule({
     name: 'collab',
     aggregates: [chat],
@@ -51,12 +54,15 @@ export function chatModule(effects: string): PlatformModule {
       subscription({
         name: tagParser,
         from: 'start',
+        // A claim of a killed process is free again after this.
+        timeoutMs: 2_000,
         filter: { category: 'collab.chat.v1' },
         async handler({ eventId, payload }, { claim }) {
-          if ((payload as { content: string }).content === 'broken') {
-            throw new Terminal('invalid syntax');
-          }
-          if (await claim()) appendFileSync(effects, `${eventId}\n`);
+          const { content } = payload as { readonly content: string };
+          if (content === 'broken') throw new Terminal('invalid syntax');
+          if (!(await claim())) return;
+          if (content === killAt) process.kill(process.pid, 'SIGKILL');
+          appendFileSync(effects, `${eventId}\n`);
         },
       }),
     ],

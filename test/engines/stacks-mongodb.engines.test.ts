@@ -39,9 +39,9 @@ onEachMongodb('the stack of the event flow document', (target) => {
       effects,
       localUrl: `sqlite:${join(workspace.folder, 'local.db')}`,
     };
-    const start = async (): Promise<Child> => {
+    const start = async (killAt?: string): Promise<Child> => {
       const script = new URL('./stacks-mongodb-main.ts', import.meta.url);
-      const child = opened.use(startChild(script, { input }));
+      const child = opened.use(startChild(script, { input: { ...input, killAt } }));
       await child.message(isText('started'));
       return child;
     };
@@ -60,10 +60,13 @@ onEachMongodb('the stack of the event flow document', (target) => {
     const confirmed = () =>
       processed.countDocuments({ handlerName: tagParser, processedAt: { $ne: null } });
 
-    const first = await start();
-    for (let index = 0; index < messages / 2; index += 1) await say(`message ${index}`);
-    await until('the effects are confirmed', async () => (await confirmed()) === messages / 2);
-    assert.equal(await first.kill(), 'SIGKILL');
+    const claimed = messages / 2 - 1;
+    const first = await start(`message ${claimed}`);
+    for (let index = 0; index < claimed; index += 1) await say(`message ${index}`);
+    await until('the effects are confirmed', async () => (await confirmed()) === claimed);
+    await say(`message ${claimed}`);
+    assert.equal(await first.ended, 'SIGKILL');
+    assert.equal(await processed.countDocuments({ handlerName: tagParser }), claimed + 1);
     // The next process gets the whole history again.
     await platform.subscriptions.pause(tagParser);
     await platform.subscriptions.reset(tagParser, { to: startPosition, by: 'ada' });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Redis } from 'ioredis';
 import { openRedis } from '../../src/engines/redis/index.ts';
 import { openSqlite } from '../../src/engines/sqlite/index.ts';
 import { createPlatform, defineModule, type Platform } from '../../src/platform/index.ts';
@@ -89,6 +90,26 @@ test('documents that Redis loses are rebuilt; until then queries and readiness a
   for (const id of ['a', 'b']) {
     assert.deepEqual((await documents.get('core', id))?.document, { events: 1 });
   }
+});
+
+test('documents that FLUSHALL removes are rebuilt, although no connection was lost', async () => {
+  await using workspace = await createWorkspace();
+  await using redis = await startRedis();
+  const store = `sqlite:${join(workspace.folder, 'events.db')}`;
+  const engines = { store, keys: redis.url };
+  await using platform = await createPlatform({ engines, modules: [rig()] });
+  await platform.start();
+  await appendItems(platform, 'a', 'b');
+  await using opened = new AsyncDisposableStack();
+  const client = new Redis(redis.url);
+  opened.defer(() => client.disconnect());
+  const documents = () => client.keys('app:{core}:rig:item:v1:[ab]');
+  assert.equal((await documents()).length, 2);
+  await client.flushall();
+  assert.deepEqual(await documents(), []);
+  await eventually('the documents are restored', async () => {
+    return (await documents()).length === 2 && (await statusOf(platform)) === 'ready';
+  });
 });
 
 test('another Redis gets all documents, and the first one gets what it missed', async () => {

@@ -10,6 +10,7 @@ import { outboxCommands } from './outbox.ts';
 import { projectionCommands } from './projections.ts';
 import { sagaCommands } from './sagas.ts';
 import { devCommand, startCommand } from './start.ts';
+import { schemasCommand } from './schemas.ts';
 import { streamCommands } from './streams.ts';
 import { subscriptionCommands } from './subscriptions.ts';
 import { taskAdminCommands } from './task-admin.ts';
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   tourCommand,
   newCommand,
   lintCommand,
+  schemasCommand,
   migrateCommand,
   doctorCommand,
   ...streamCommands,

@@ -73,6 +73,7 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
     upstreamUrl: true,
     upstreamToken: true,
   },
+  operationsEvents: true,
   outboxRetentionMs: true,
   payloadBytesMax: true,
   payloadDepthMax: true,

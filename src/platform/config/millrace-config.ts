@@ -64,6 +64,8 @@ export interface MillraceConfig extends Omit<
   'clock' | 'drainMs' | 'names' | 'observer'
 > {
   readonly server?: ServerSettings | undefined;
+  /** Publishes processes, errors, sign-ins and admin actions on the bus, below `gbe.events`. Default: false. */
+  readonly operationsEvents?: boolean | undefined;
   /** Topics, compatible with ntfy. */
   readonly notify?: NotifySettings | undefined;
   /**

@@ -118,7 +118,12 @@ export function sessionRoutes(
       async handle(request) {
         const headers = request.headers as IncomingHttpHeaders;
         const secret = sessionSecretOf(headers);
-        if (secret !== undefined) await tokens.endSession(secret);
+        const { principal } = request;
+        if (secret !== undefined && principal === undefined) await tokens.endSession(secret);
+        else if (secret !== undefined) {
+          const what = { action: 'console.sign-out', target: principal?.name ?? '' };
+          await audited(context, request, what, () => tokens.endSession(secret));
+        }
         return { status: 204, headers: { 'set-cookie': sessionCookie(headers, undefined) } };
       },
     }),

@@ -259,6 +259,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         method: request.method ?? '',
         route: seen.route?.path ?? 'unknown',
         status: response.statusCode,
+        requestId,
       };
       observer.record?.(
         'http_request_duration_seconds',

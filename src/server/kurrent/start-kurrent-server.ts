@@ -7,7 +7,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { silentObserver } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import { createStreamOwner } from '../../store/stream-owners.ts';
-import { createAccess } from './access.ts';
+import { createAccess, type Access } from './access.ts';
 import { createCallKit } from './calls.ts';
 import { type KurrentContext, createSubscriptionSlots } from './context.ts';
 import { kurrentLimits, type KurrentServer, type KurrentServerOptions } from './kurrent-server.ts';
@@ -36,14 +36,17 @@ export function startKurrentServer(
   store: EventStore,
   options: KurrentServerOptions = {},
 ): Promise<KurrentServer> {
-  return startInterceptedServer(store, options, []);
+  return startInterceptedServer(store, options, {});
 }
 
-/** For tests: the interceptors see all messages, the last one first those of the handlers. */
+/** For tests: the interceptors see all messages, the last one first those of the handlers; `access` replaces the rules. */
 export async function startInterceptedServer(
   store: EventStore,
   options: KurrentServerOptions,
-  interceptors: readonly GrpcJs.ServerInterceptor[],
+  {
+    interceptors = [],
+    access,
+  }: { readonly interceptors?: readonly GrpcJs.ServerInterceptor[]; readonly access?: Access },
 ): Promise<KurrentServer> {
   const { host = '127.0.0.1', port = 2113, tls, observer = silentObserver } = options;
   const { clock = systemClock, signal } = options;
@@ -58,7 +61,7 @@ export async function startInterceptedServer(
     leases: options.leases,
     protocol,
     limits,
-    access: createAccess(options, ownerOf),
+    access: access ?? createAccess(options, ownerOf),
     ownerOf,
     audit: options.audit,
     accept: options.accept,

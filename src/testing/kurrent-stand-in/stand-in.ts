@@ -3,6 +3,7 @@
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { idFromKey } from '../../foundation/ids.ts';
+import type { Access } from '../../server/kurrent/access.ts';
 import { kurrentStoreOptions, type KurrentServer } from '../../server/kurrent/index.ts';
 import { startInterceptedServer } from '../../server/kurrent/start-kurrent-server.ts';
 import { createEventStore } from '../../store/create-event-store.ts';
@@ -19,6 +20,15 @@ import {
   type LogRecord,
 } from './record-log.ts';
 import { wireFaults, type WireNode } from './wire-faults.ts';
+
+/** A real server protects no stream from an administrator, nor from anybody if it is insecure. */
+const access: Access = {
+  identify: async () => ({ scopes: ['admin'] }),
+  check: async () => undefined,
+  checkGroup: async () => undefined,
+  mayRead: async () => true,
+  visible: () => undefined,
+};
 
 export interface StandInOptions {
   readonly preset: Preset;
@@ -174,10 +184,11 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
         return thaw;
       },
       async start() {
-        const about = { host, port, authenticate: () => ({ scopes: ['admin' as const] }) };
         // A crash does not wait for calls, and an append of the conformance suite exceeds the default size.
         const limits = { stopMsMax: 1, appendBytesMax: 64 * 1_048_576 };
-        server = await startInterceptedServer(ownStore, { ...about, limits }, [wireFaults(wire)]);
+        const settings = { host, port, limits };
+        const interceptors = [wireFaults(wire)];
+        server = await startInterceptedServer(ownStore, settings, { interceptors, access });
       },
       async stop() {
         thaw();
