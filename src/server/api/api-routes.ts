@@ -12,6 +12,7 @@ import { auditRoutes } from './admin/audit-routes.ts';
 import { systemRoutes } from './admin/system-routes.ts';
 import { deadLetterRoutes } from './admin/dead-letter-routes.ts';
 import { outboxRoutes } from './admin/outbox-routes.ts';
+import { parkedStreamRoutes } from './admin/parked-stream-routes.ts';
 import { projectionRoutes } from './admin/projection-routes.ts';
 import { sagaRoutes } from './admin/saga-routes.ts';
 import { subscriptionRoutes } from './admin/subscription-routes.ts';
@@ -47,6 +48,7 @@ export function apiRoutes(
     ...streamRoutes(platform),
     ...eventSearchRoutes(platform),
     ...deadLetterRoutes(context),
+    ...parkedStreamRoutes(context),
     ...outboxRoutes(context),
     ...subscriptionRoutes(context),
     ...projectionRoutes(context),

@@ -296,8 +296,12 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
         .slice(0, limit)
         .map(([stream]) => stream);
     },
-    next: async (key, stream, limit) =>
-      shardIn(tables, key).blocked.get(stream)?.events.slice(0, limit) ?? [],
+    async next(key, stream, limit, after) {
+      const events = shardIn(tables, key).blocked.get(stream)?.events ?? [];
+      return events
+        .filter(({ position }) => after === undefined || position > after)
+        .slice(0, limit);
+    },
     async unblock(fence, stream) {
       checkFence(tables, fence);
       const { blocked } = shardIn(tables, fence);
@@ -313,5 +317,6 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
       }
       return count;
     },
+    countOf: async (key, stream) => shardIn(tables, key).blocked.get(stream)?.events.length ?? 0,
   };
 }

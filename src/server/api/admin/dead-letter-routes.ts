@@ -4,6 +4,7 @@ import type { Static, TObject } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
+import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { createSecretHider } from '../../../platform/modules/hide-secrets.ts';
@@ -139,7 +140,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       responses: { 200: returns('A page', pageOf(letter)) },
       async handle(request) {
         const { status = 'pending', limit, cursor, ...query } = request.query;
-        if (cursor !== undefined) await checkCursor(request, cursor);
+        if (cursor !== undefined) await checkLetterCursor(deadLetters, request, cursor);
         const filter = {
           ...filterOf(request, query),
           status: status === 'all' ? undefined : status,
@@ -234,22 +235,23 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       },
     }),
   ];
+}
 
-  /** An unknown cursor would silently restart at the first page. */
-  async function checkCursor(
-    request: Pick<ApiRequest, 'principal'>,
-    cursor: string,
-  ): Promise<void> {
-    const known = await deadLetters.get(cursor);
-    if (known !== undefined && isWithin(request, known.tenant)) return;
-    throw new MillraceError(
-      'CURSOR_INVALID',
-      'cursor is invalid: pass the cursor of the previous page unchanged',
-      {
-        details: { field: 'cursor' },
-      },
-    );
-  }
+/** An unknown cursor would silently restart at the first page. */
+export async function checkLetterCursor(
+  deadLetters: Pick<DeadLetterStore, 'get'>,
+  request: Pick<ApiRequest, 'principal'>,
+  cursor: string,
+): Promise<void> {
+  const known = await deadLetters.get(cursor);
+  if (known !== undefined && isWithin(request, known.tenant)) return;
+  throw new MillraceError(
+    'CURSOR_INVALID',
+    'cursor is invalid: pass the cursor of the previous page unchanged',
+    {
+      details: { field: 'cursor' },
+    },
+  );
 }
 
 function filterOf(
