@@ -227,6 +227,7 @@ async function startPlatform(
     await createPlatform({
       ...config,
       drainMs: shutdown.workMs,
+      version: packageVersion(),
       tenants: [...(config.tenants ?? []), ...tenants],
       // Topics without settings are off if no engine has a bus.
       usesBus: serves.ntfy ? (config.notify === undefined ? 'optional' : 'required') : undefined,

@@ -216,6 +216,14 @@ export interface LeaseStore {
   /** Registers this process as alive and returns all live processes. */
   announce(subscription: string, worker: string, ttlMs: number): Promise<readonly string[]>;
   leave(subscription: string, worker: string): Promise<void>;
+  /** The live processes, without registering this one. */
+  workers(subscription: string): Promise<readonly LiveWorker[]>;
+}
+
+export interface LiveWorker {
+  readonly worker: string;
+  /** How long it counts as alive without another `announce`. */
+  readonly remainingMs: number;
 }
 
 /** The fence tokens in force, for leases of another server (`withLeases`). The storage's own leases set them. */

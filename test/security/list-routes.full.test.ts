@@ -24,6 +24,7 @@ const classified: Readonly<Record<string, string>> = {
   'POST /admin/outbox/discard': 'one outcome for each id of the request',
   'POST /admin/outbox/retry': 'one outcome for each id of the request',
   'GET /admin/outbox/{id}/attempts': 'attempts of one message, whose number and texts are limited',
+  'GET /admin/processes': configured,
   'GET /admin/projections': configured,
   'GET /admin/resolve/{id}': 'one item for each kind of object',
   'GET /admin/subscriptions': configured,

@@ -124,6 +124,7 @@ const refused = (ids: VictimIds): readonly Call[] => [
   ['/admin/tokens'],
   ['/admin/subscriptions'],
   ['/admin/system'],
+  ['/admin/processes'],
   ['/api/v1/commands/account.review', { body: { id: 'handler', payload: {} }, headers: foreign }],
   [
     '/api/v1/commands/broadcast.publish',

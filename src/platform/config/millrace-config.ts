@@ -61,7 +61,7 @@ export type SampleLine = readonly [name: string, text: string];
 
 export interface MillraceConfig extends Omit<
   PlatformConfig,
-  'clock' | 'drainMs' | 'names' | 'observer'
+  'clock' | 'drainMs' | 'names' | 'observer' | 'version'
 > {
   readonly server?: ServerSettings | undefined;
   /** Topics, compatible with ntfy. */

@@ -194,6 +194,13 @@ function memoryLeases({ leases, workers }: MemoryTables, clock: Clock): LeaseSto
     async leave(subscription, worker) {
       workers.get(subscription)?.delete(worker);
     },
+    async workers(subscription) {
+      const nowMs = clock.now();
+      return [...(workers.get(subscription) ?? [])]
+        .map(([worker, expiresAtMs]) => ({ worker, remainingMs: expiresAtMs - nowMs }))
+        .filter(({ remainingMs }) => remainingMs > 0)
+        .toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
+    },
   };
 }
 
