@@ -96,7 +96,7 @@ export interface Task {
       readonly isTerminal?: boolean | undefined;
     } | undefined;
   })[];
-  readonly history: readonly (unknown)[];
+  readonly history: readonly ({ readonly text?: string | undefined; })[];
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
   readonly enqueuedAt: string;
@@ -112,7 +112,7 @@ export interface OutboxMessage {
   readonly sourceEventId: string;
   readonly integrationType: string;
   readonly eventType: string;
-  readonly payload: Readonly<Record<string, unknown>>;
+  readonly payload: unknown;
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly tenantId?: string | undefined;
   readonly userId?: string | undefined;
@@ -253,6 +253,7 @@ export interface Api {
         readonly scopes: readonly (string)[];
         readonly tenant?: string | undefined;
         readonly expiresAt?: string | undefined;
+        readonly isMasked?: boolean | undefined;
         readonly may: readonly (string)[];
       };
     };

@@ -213,7 +213,7 @@ async function fill(filled: TenantRig): Promise<VictimIds> {
 const methodOf = ([, { method, body } = {}]: Call): string =>
   method ?? (body === undefined ? 'GET' : 'POST');
 
-interface SampleSchema {
+export interface SampleSchema {
   readonly type?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly SampleSchema[];
@@ -224,7 +224,7 @@ interface SampleSchema {
 }
 
 /** A value with the required fields. */
-function sampleOf({ type, properties = {}, required = [], ...schema }: SampleSchema): unknown {
+export function sampleOf({ type, properties = {}, required = [], ...schema }: SampleSchema): unknown {
   const [first] = schema.enum ?? [];
   if (first !== undefined) return first;
   if (schema.anyOf !== undefined) return sampleOf(schema.anyOf[0] ?? {});

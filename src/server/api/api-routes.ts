@@ -4,6 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket, WebContext } from '../../platform/modules/module-web.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
+import { maskingRoute } from '../http/masked-fields.ts';
 import { openApiDocument, type OpenApiInfo } from '../http/openapi.ts';
 import { referencePage } from '../http/reference-page.ts';
 import { routesOverlap } from '../http/route-table.ts';
@@ -63,7 +64,7 @@ export function apiRoutes(
     wsRoute(modules.sockets),
     ...healthRoutes(platform),
     ...custom,
-  ];
+  ].map(maskingRoute);
   const aliases = adminAliases(routes);
   const all = [...routes, ...modules.routes];
   const reference = referenceRoutes(all, info);

@@ -3,6 +3,7 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
+import { errorText } from '../http/masked-fields.ts';
 import { returns, routesOf, tenantWithin } from '../api/api-context.ts';
 import {
   actorName,
@@ -34,7 +35,7 @@ const group = closed({
   fingerprint: Type.String(),
   source,
   where: Type.String({ description: 'The subscription, destination or task type.' }),
-  title: Type.String({ description: 'The error, without ids, numbers, times and quoted text.' }),
+  title: errorText('The error, without ids, numbers, times and quoted text.'),
   count,
   final: Type.Integer({ description: 'How many are not tried again by themselves.' }),
   parked: Type.Integer({ description: 'How many park their aggregate.' }),
@@ -51,7 +52,7 @@ export const failureSchema = closed({
   id: Type.String(),
   where: Type.String(),
   type: Type.String(),
-  error: Type.String(),
+  error: errorText(),
   cause: failureCauseSchema,
   at: Type.String(),
   attempts: count,

@@ -9,6 +9,7 @@ import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { createSecretHider } from '../../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { errorText, payloadValue } from '../../http/masked-fields.ts';
 import {
   actorName,
   audited,
@@ -36,8 +37,8 @@ const letter = Type.Object(
     eventId: Type.String(),
     eventType: Type.String(),
     aggregateId: Type.String(),
-    payload: Type.Unknown(),
-    error: Type.String({ description: 'The error of the last attempt.' }),
+    payload: payloadValue(),
+    error: errorText('The error of the last attempt.'),
     cause: Type.Union([failureCauseSchema, Type.Null()]),
     attempts: Type.Integer(),
     createdAt: Type.String(),
@@ -54,7 +55,7 @@ const letter = Type.Object(
     parked: Type.Boolean({
       description: 'The aggregate is parked: later events are queued after this one.',
     }),
-    history: Type.Array(closed({ at: Type.String(), error: Type.String() })),
+    history: Type.Array(closed({ at: Type.String(), error: errorText() })),
     replayRequestedAt: nullable,
     discardedAt: nullable,
     discardedBy: nullable,

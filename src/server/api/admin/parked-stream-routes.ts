@@ -7,6 +7,7 @@ import { parsePosition } from '../../../store/position.ts';
 import type { DeadLetter } from '../../../subscriptions/dead-letter.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
 import { isWithin, returns, routesOf, tenantWithin } from '../api-context.ts';
+import { errorText } from '../../http/masked-fields.ts';
 import {
   closed,
   failureCauseSchema,
@@ -33,7 +34,7 @@ const parkedStream = Type.Object(
     eventType: Type.String(),
     revision: Type.Integer(),
     correlationId: Type.String(),
-    error: Type.String(),
+    error: errorText(),
     cause: Type.Union([failureCauseSchema, Type.Null()]),
     attempts: Type.Integer(),
     replayRequestedAt: Type.Union([Type.String(), Type.Null()]),
