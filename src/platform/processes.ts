@@ -82,7 +82,7 @@ export function announceProcess(
   };
 }
 
-/** All live processes, and the task workers that are part of none of them, the oldest first. */
+/** All live processes, and the task workers that are part of none of them: this one, then the oldest first. */
 export async function runningProcesses(
   leases: LeaseStore,
   workers: readonly WorkerInfo[],
@@ -103,9 +103,7 @@ export async function runningProcesses(
   const others = alive.filter(
     ({ host, pid }) => !announced.some((each) => each.host === host && each.pid === pid),
   );
-  return [...processes, ...others].toSorted((a, b) =>
-    (a.startedAt ?? '') < (b.startedAt ?? '') ? -1 : 1,
-  );
+  return [...processes, ...others].toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
 }
 
 /** Workers in other languages send any JSON about themselves. */
@@ -120,4 +118,8 @@ function factsOfWorker({ worker, about }: WorkerInfo): RunningProcess {
     ...(typeof startedAt === 'string' ? { startedAt } : {}),
     ...(Array.isArray(types) ? { taskTypes: types.map(String) } : {}),
   };
+}
+
+function orderOf({ isThis, startedAt = 'unknown', id }: RunningProcess): string {
+  return `${isThis ? 0 : 1} ${startedAt} ${id}`;
 }

@@ -317,12 +317,12 @@ test('keys, statuses and classes of errors stay, and workers get the payloads of
     readonly cause: { readonly name: string; readonly stack: string };
   }>(await api.ask(`/admin/dlq/${ids['letter'] ?? ''}`, tokens.read));
   assert.deepEqual(letter.payload, { email: '•••', nested: { list: [{ email: '•••' }] } });
-  assert.equal(letter.error, '•••');
+  assert.equal(letter.error, '(masked)');
   assert.equal(letter.cause.name, 'Terminal');
   const message = await body<{ readonly lastError: string }>(
     await api.ask(`/admin/outbox/${ids['message'] ?? ''}`, tokens.read),
   );
-  assert.equal(message.lastError, 'HTTP 422: •••');
+  assert.equal(message.lastError, 'HTTP 422: (masked)');
   await enqueue(api, tokens.admin, { payload: { email: marker } });
   const claimed = await running(api, await api.token('work'));
   assert.deepEqual(claimed.task.payload, { email: marker });

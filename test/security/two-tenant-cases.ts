@@ -224,7 +224,12 @@ export interface SampleSchema {
 }
 
 /** A value with the required fields. */
-export function sampleOf({ type, properties = {}, required = [], ...schema }: SampleSchema): unknown {
+export function sampleOf({
+  type,
+  properties = {},
+  required = [],
+  ...schema
+}: SampleSchema): unknown {
   const [first] = schema.enum ?? [];
   if (first !== undefined) return first;
   if (schema.anyOf !== undefined) return sampleOf(schema.anyOf[0] ?? {});

@@ -8,6 +8,7 @@ import type { Principal } from '../../platform/modules/principal.ts';
 import type { Route } from '../../platform/modules/route.ts';
 
 const mark = 'x-payload';
+const maskedMessage = '(masked)';
 
 /** A value of a payload, or made of one, such as a result. */
 export const payloadValue = (): ReturnType<typeof Type.Unknown> =>
@@ -75,8 +76,8 @@ function isMarked({ [mark]: kind, anyOf = [], items, properties = {} }: Marked):
 function masked(schema: Marked, value: unknown): unknown {
   const { [mark]: kind, anyOf = [], items, properties = {} } = schema;
   if (value === undefined || value === null) return value;
-  if (kind === 'error') return maskedError(value);
-  if (kind === 'value') return maskedValue(value);
+  if (kind === 'error' && typeof value === 'string') return maskedError(value);
+  if (kind !== undefined) return maskedValue(value);
   if (Array.isArray(value)) {
     return items === undefined || !isMarked(items)
       ? value
@@ -92,9 +93,18 @@ function masked(schema: Marked, value: unknown): unknown {
   return changed.length === 0 ? either : { ...either, ...Object.fromEntries(changed) };
 }
 
-function maskedError(error: unknown): unknown {
-  if (typeof error !== 'string') return maskedValue(error);
-  const [all, known] = /^(HTTP \d{3}|\w*(?:Error|Exception))(?=: |$)/.exec(error) ?? [];
-  if (known === undefined) return maskedValue(error);
-  return all === error ? error : `${known}: ${String(maskedValue(error))}`;
+/** The message of an error for a caller whose payloads are masked; `name` says more than no message. */
+export function shownError(
+  principal: Pick<Principal, 'isMasked'> | undefined,
+  { error, name }: { readonly error: string; readonly name: string | undefined },
+): string {
+  if (principal?.isMasked !== true) return error;
+  const text = maskedError(error);
+  return text === maskedMessage && name !== undefined ? `${name}: ${text}` : text;
+}
+
+function maskedError(error: string): string {
+  const [known] = /^(?:HTTP \d{3}|\w*(?:Error|Exception))(?=: |$)/.exec(error) ?? [];
+  if (known === undefined) return maskedMessage;
+  return known === error ? error : `${known}: ${maskedMessage}`;
 }

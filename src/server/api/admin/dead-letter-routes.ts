@@ -91,14 +91,8 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
     return { ...found, payload: hider.payload({ stream, type }, found.payload) };
   };
 
-  /** Dead letters of other tenants count as unknown. */
-  const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
-    const found = await deadLetters.get(id);
-    if (found !== undefined && isWithin(request, found.tenant)) return hide(found);
-    throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
-      details: { id },
-    });
-  };
+  const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) =>
+    hide(await findLetter(deadLetters, request, id));
 
   const change = (
     action: 'discard' | 'note' | 'replay',
@@ -236,6 +230,19 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       },
     }),
   ];
+}
+
+/** Dead letters of other tenants count as unknown. */
+export async function findLetter(
+  deadLetters: Pick<DeadLetterStore, 'get'>,
+  request: Pick<ApiRequest, 'principal'>,
+  id: string,
+): Promise<DeadLetter> {
+  const found = await deadLetters.get(id);
+  if (found !== undefined && isWithin(request, found.tenant)) return found;
+  throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
+    details: { id },
+  });
 }
 
 /** An unknown cursor would silently restart at the first page. */

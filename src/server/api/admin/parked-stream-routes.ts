@@ -1,12 +1,11 @@
 // Streams that a dead letter has parked, and the events that wait for it. The routes of dead letters replay and discard it.
 
 import { Type } from '../../../contracts/type.ts';
-import { MillraceError } from '../../../foundation/error.ts';
-import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { route, type Route } from '../../../platform/modules/route.ts';
 import { parsePosition } from '../../../store/position.ts';
 import type { DeadLetter } from '../../../subscriptions/dead-letter.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
-import { isWithin, returns, routesOf, tenantWithin } from '../api-context.ts';
+import { returns, routesOf, tenantWithin } from '../api-context.ts';
 import { errorText } from '../../http/masked-fields.ts';
 import {
   closed,
@@ -18,7 +17,7 @@ import {
   uuid,
   type AdminContext,
 } from './admin-context.ts';
-import { checkLetterCursor } from './dead-letter-routes.ts';
+import { checkLetterCursor, findLetter } from './dead-letter-routes.ts';
 
 const { get } = routesOf('admin: dead letters', 'read');
 const optional = Type.Optional(Type.String());
@@ -86,16 +85,6 @@ export function parkedStreamRoutes({ platform }: AdminContext): readonly Route[]
     return { eventId, position, type, revision, recordedAt, correlationId };
   };
 
-  /** Dead letters of other tenants count as unknown. */
-  const parkedBy = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
-    const found = await deadLetters.get(id);
-    const isParked = found?.status === 'pending' && found.parked;
-    if (isParked && isWithin(request, found.tenant)) return found;
-    throw new MillraceError('NOT_FOUND', `no stream is parked by the dead letter '${id}'`, {
-      details: { id },
-    });
-  };
-
   return [
     route({
       ...get,
@@ -134,12 +123,14 @@ export function parkedStreamRoutes({ platform }: AdminContext): readonly Route[]
       params: closed({ letter: uuid }),
       query: closed(pageQuery),
       responses: {
-        200: returns('A page', pageOf(waitingEvent)),
-        404: { description: 'The dead letter parks no stream' },
+        200: returns('A page; empty if the dead letter parks no stream', pageOf(waitingEvent)),
+        404: { description: 'Unknown dead letter' },
       },
       async handle(request) {
         const { limit, cursor } = request.query;
-        const { handler, shard, stream, position } = await parkedBy(request, request.params.letter);
+        const letter = await findLetter(deadLetters, request, request.params.letter);
+        const { handler, shard, stream, position } = letter;
+        if (letter.status !== 'pending' || !letter.parked) return { body: { items: [] } };
         const key = { subscription: handler, shard };
         return pageBy(
           request.memory,

@@ -106,7 +106,12 @@ export function systemRoutes({ platform }: AdminContext): readonly Route[] {
       summary: 'The running processes of the deployment: servers and workers',
       description:
         'A process that was killed disappears when its lease expires, after 10 s by default.',
-      responses: { 200: returns('All processes, the oldest first', pageOf(running)) },
+      responses: {
+        200: returns(
+          'The process that responds, then the others, the oldest first',
+          pageOf(running),
+        ),
+      },
       list: () => platform.processes(),
     }),
     route({
