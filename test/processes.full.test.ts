@@ -18,6 +18,7 @@ export default defineConfig({ leaseMs: 2_000 });
 `;
 
 interface Listed {
+  readonly id: string;
   readonly host?: string;
   readonly pid?: number;
   readonly version?: string;
@@ -57,6 +58,13 @@ test('lists servers and workers of a deployment, and forgets a killed process wi
   for (const { startedAt = '', heardAt = '' } of [first, second]) {
     assert.ok(Date.parse(startedAt) <= Date.parse(heardAt), `${startedAt}, ${heardAt}`);
   }
+
+  // The id of a process is the owner of its shards.
+  const name = 'sub:millrace:traces:v1';
+  const owned = await fetch(`${server.base}/admin/subscriptions/${name}`, { headers });
+  assert.equal(owned.status, 200, await owned.clone().text());
+  const { shards } = (await owned.json()) as { readonly shards: readonly { owner?: string }[] };
+  assert.deepEqual([...new Set(shards.map(({ owner }) => owner))], [first.id]);
 
   // A worker in another language says about itself what it wants.
   const beat = await fetch(`${server.base}/api/v1/worker/heartbeat`, {

@@ -220,7 +220,7 @@ export interface LeaseStore {
   workers(subscription: string): Promise<readonly LiveWorker[]>;
 }
 
-export interface LiveWorker {
+interface LiveWorker {
   readonly worker: string;
   /** How long it counts as alive without another `announce`. */
   readonly remainingMs: number;

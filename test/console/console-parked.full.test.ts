@@ -9,6 +9,10 @@ import { park, parkedShop } from './parked-shop.ts';
 
 const stream = 'shop.order.v1-core-7';
 
+/** Runs in the browser: cells that the edge of the screen cuts off. */
+const cellsOutside = `[...document.querySelectorAll('th, td')]
+  .filter((each) => each.getBoundingClientRect().right > innerWidth).length`;
+
 describe('parked streams, processes and masked payloads in Chromium', () => {
   let browser: Browser;
   before(async () => {
@@ -93,7 +97,7 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     await page.keyboard.press('g');
     await page.keyboard.press('h');
     const table = page.getByRole('table', { name: 'Processes' });
-    await table.getByRole('row', { name: /responds to this page.*subscriptions/ }).waitFor();
+    await table.getByRole('row', { name: /this server.*subscriptions/ }).waitFor();
     const worker = table.getByRole('row', { name: /worker-box.*report-gen/ });
     await worker.waitFor();
     await tasks.leave('go-1');
@@ -147,12 +151,13 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
         ['failures?show=parked', stream],
         [`failures?show=parked&open=${letter?.id ?? ''}`, 'Values are masked'],
         ['failures?show=parked&where=none', 'Nothing matches the filter'],
-        ['system', 'responds to this page'],
+        ['system', 'this server'],
       ] as const) {
         await visit.open(path);
         await visit.page.getByText(text).first().waitFor();
         const width = await visit.page.evaluate('document.documentElement.scrollWidth');
         assert.equal(width, 360, path);
+        assert.equal(await visit.page.evaluate(cellsOutside), 0, path);
         assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
       }
     }

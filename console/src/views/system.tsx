@@ -145,19 +145,17 @@ const processColumns: readonly Column<Process>[] = [
     cell: ({ id, host, pid, isThis }) => (
       <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <RowName name={host ?? id} about={pid === undefined ? undefined : `pid ${pid}`} />
-        {isThis ? <Badge tone="accent">responds to this page</Badge> : null}
+        {isThis ? <Badge tone="accent">this server</Badge> : null}
       </span>
     ),
   },
   {
     title: 'Roles',
     cell: ({ roles, taskTypes = [] }) => (
-      <span className="flex flex-wrap items-center gap-1">
-        {roles.map((role) => (
-          <Badge key={role}>{role}</Badge>
-        ))}
+      <span className="break-words">
+        {roles.join(', ')}
         {taskTypes.length === 0 ? null : (
-          <span className="mono text-2xs break-all text-soft">{taskTypes.join(', ')}</span>
+          <span className="mono block text-2xs break-all text-soft">{taskTypes.join(', ')}</span>
         )}
       </span>
     ),

@@ -55,7 +55,7 @@ export function maskedBy(
   return principal?.isMasked === true ? masked(schema, value) : value;
 }
 
-/** Whoever does not see payloads must not find values by guessing them. */
+/** A caller that does not see payloads must not find their values by guessing. */
 export function checkPayloadSearch(
   principal: Pick<Principal, 'isMasked'> | undefined,
   field: string,
