@@ -50,6 +50,41 @@ export interface DeadLetter {
   readonly discardReason: string | null;
 }
 
+export interface ParkedStream {
+  readonly id: string;
+  readonly subscription: string;
+  readonly stream: string;
+  readonly tenant: string;
+  readonly since: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly revision: number;
+  readonly correlationId: string;
+  readonly error: string;
+  readonly cause: {
+    readonly name?: string | undefined;
+    readonly code?: string | undefined;
+    readonly stack?: string | undefined;
+    readonly fingerprint: string;
+  } | null;
+  readonly attempts: number;
+  readonly replayRequestedAt: string | null;
+  readonly waiting: number;
+}
+
+export interface Process {
+  readonly id: string;
+  readonly host?: string | undefined;
+  readonly pid?: number | undefined;
+  readonly node?: string | undefined;
+  readonly version?: string | undefined;
+  readonly roles: readonly (string)[];
+  readonly startedAt?: string | undefined;
+  readonly heardAt?: string | undefined;
+  readonly taskTypes?: readonly (string)[] | undefined;
+  readonly isThis: boolean;
+}
+
 export interface Task {
   readonly id: string;
   readonly type: string;
@@ -96,7 +131,7 @@ export interface Task {
       readonly isTerminal?: boolean | undefined;
     } | undefined;
   })[];
-  readonly history: readonly (unknown)[];
+  readonly history: readonly ({ readonly text?: string | undefined; })[];
   readonly correlationId?: string | undefined;
   readonly causationId?: string | undefined;
   readonly enqueuedAt: string;
@@ -112,7 +147,7 @@ export interface OutboxMessage {
   readonly sourceEventId: string;
   readonly integrationType: string;
   readonly eventType: string;
-  readonly payload: Readonly<Record<string, unknown>>;
+  readonly payload: unknown;
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly tenantId?: string | undefined;
   readonly userId?: string | undefined;
@@ -253,6 +288,7 @@ export interface Api {
         readonly scopes: readonly (string)[];
         readonly tenant?: string | undefined;
         readonly expiresAt?: string | undefined;
+        readonly isMasked?: boolean | undefined;
         readonly may: readonly (string)[];
       };
     };
@@ -416,6 +452,58 @@ export interface Api {
     };
     readonly body: undefined;
     readonly response: { readonly items: readonly (DeadLetter)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /admin/dlq/{id}': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: DeadLetter;
+  };
+  'POST /admin/dlq/{id}/discard': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly reason: string; };
+    readonly response: DeadLetter;
+  };
+  'POST /admin/dlq/{id}/replay': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: DeadLetter;
+  };
+  'GET /admin/parked-streams': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: {
+      readonly subscription?: string | undefined;
+      readonly tenant?: string | undefined;
+      readonly stream?: string | undefined;
+      readonly limit?: number | undefined;
+      readonly cursor?: string | undefined;
+    };
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (ParkedStream)[]; readonly cursor?: string | undefined; };
+  };
+  'GET /admin/parked-streams/{letter}/events': {
+    readonly params: { readonly letter: string; };
+    readonly query: { readonly limit?: number | undefined; readonly cursor?: string | undefined; };
+    readonly body: undefined;
+    readonly response: {
+      readonly items: readonly ({
+        readonly eventId: string;
+        readonly position: string;
+        readonly type?: string | undefined;
+        readonly revision?: number | undefined;
+        readonly recordedAt?: string | undefined;
+        readonly correlationId?: string | undefined;
+      })[];
+      readonly cursor?: string | undefined;
+    };
+  };
+  'GET /admin/processes': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: { readonly items: readonly (Process)[]; readonly cursor?: string | undefined; };
   };
   'POST /admin/dlq/discard': {
     readonly params: Readonly<Record<string, unknown>>;

@@ -70,6 +70,10 @@ export interface TracesSearch {
 export interface FailureSearch extends BulkSearch {
   /** The fingerprint of the open group. */
   readonly group?: string | undefined;
+  readonly show?: 'parked' | undefined;
+  /** The dead letter of the open stream. */
+  readonly open?: string | undefined;
+  readonly stream?: string | undefined;
   readonly source?: (typeof failureSources)[number] | undefined;
   readonly state?: (typeof failureStates)[number] | undefined;
   readonly where?: string | undefined;
@@ -177,6 +181,9 @@ const failures = createRoute({
   path: '/failures',
   validateSearch: (search: Search): FailureSearch => ({
     group: text(search['group']),
+    show: oneOf(['parked'], search['show']),
+    open: text(search['open']),
+    stream: text(search['stream']),
     source: oneOf(failureSources, search['source']),
     state: oneOf(failureStates, search['state']),
     where: text(search['where']),

@@ -1,9 +1,10 @@
 // The KurrentDB protocol of the product: its server, and the connection string for official clients.
 
 import { join } from 'node:path';
+import type { MillraceConfig } from '../platform/config/millrace-config.ts';
 import type { Platform } from '../platform/create-platform.ts';
 import { createAppendRules } from '../platform/modules/append-rules.ts';
-import { createSecretHider } from '../platform/modules/hide-secrets.ts';
+import { createSecretHider, payloadMasker } from '../platform/modules/hide-secrets.ts';
 import { authenticateByTokens, startKurrentServer } from '../server/kurrent/index.ts';
 import { localCertificate } from '../server/kurrent/local-certificate.ts';
 import type { KeptToken } from './admin-token.ts';
@@ -16,6 +17,7 @@ export interface KurrentSettings {
   readonly kurrentAuth: 'tokens' | 'none';
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly shutdown: { readonly requestsMs: number };
+  readonly config: Pick<MillraceConfig, 'server'>;
 }
 
 /** Official clients send credentials over TLS only, so a local certificate is created if none is given. */
@@ -36,7 +38,8 @@ export async function startKurrentProtocol(
     tenants: tokens.tenants,
     limits: { stopMsMax: shutdown.requestsMs },
     accept: createAppendRules(modules),
-    hider: createSecretHider(modules),
+    hider:
+      settings.config.server?.maskPayloads === true ? payloadMasker : createSecretHider(modules),
     authenticate: isOpen ? undefined : authenticateByTokens(tokens),
     tls: tls ?? local,
   });

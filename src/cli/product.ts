@@ -252,6 +252,7 @@ async function startPlatform(
         ...(operations === undefined ? [] : [operations.module]),
       ],
       drainMs: shutdown.workMs,
+      version: packageVersion(),
       tenants: [...(config.tenants ?? []), ...tenants],
       usesBus: serves.ntfy ? busNeed(config) : undefined,
       ...defined({ roles }),

@@ -26,6 +26,8 @@ import {
   type StreamOwner,
 } from '../store/stream-owners.ts';
 import { createFailingShards, type FailingShard } from '../subscriptions/run/failing-shards.ts';
+import { subscriptionLimits } from '../subscriptions/subscription-limits.ts';
+import { storageOf } from '../subscriptions/with-leases.ts';
 import { startSubscription } from '../subscriptions/subscription-runner.ts';
 import { subscriptionAdmin, type SubscriptionAdmin } from '../subscriptions/subscription-admin.ts';
 import type { TypeCount } from '../tasks/task-engine.ts';
@@ -62,6 +64,12 @@ import { bulkTask, bulkType, type BulkOrder } from './failures/bulk-action.ts';
 import type { FailurePlatform } from './failures/failure-sources.ts';
 import type { ProjectionRebuilds } from './projection-rebuilds.ts';
 import { startSweeper } from './start-sweeper.ts';
+import {
+  announceProcess,
+  factsOfProcess,
+  runningProcesses,
+  type RunningProcess,
+} from './processes.ts';
 
 export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'> {
   readonly engines?: EngineUrls | undefined;
@@ -76,6 +84,8 @@ export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'>
   readonly roles?: readonly PlatformRole[] | undefined;
   /** After this, other processes take over the subscriptions of a process that died. Default: 10 s. */
   readonly leaseMs?: number | undefined;
+  /** Of the application, for the list of processes. */
+  readonly version?: string | undefined;
   readonly dispatcher?: DispatcherTuning | undefined;
   /** From the environment: `readOutboxEnvironment(process.env)`. */
   readonly outbox?: OutboxSettings | undefined;
@@ -133,6 +143,8 @@ export interface Platform extends Lifecycle {
   taskBus(): Promise<Bus>;
   /** Replays or discards failures as a job. */
   startBulk(order: BulkOrder): Promise<{ readonly id: string }>;
+  /** The running processes of the deployment. */
+  processes(): Promise<readonly RunningProcess[]>;
   /** The depth of the work queues that modules of this process use. */
   queueDepths(): Promise<readonly QueueDepth[]>;
   readonly handle: HandleCommand;
@@ -163,7 +175,7 @@ const traceRetentionMsDefault = 30 * 86_400_000;
 export async function createPlatform(config: PlatformConfig = {}): Promise<Platform> {
   const { observer = silentObserver, clock = systemClock, roles = platformRoles } = config;
   const { outbox = readOutboxEnvironment({}), traces: keepsTraces = true } = config;
-  const { traceRetentionMs = traceRetentionMsDefault, leaseMs, drainMs } = config;
+  const { traceRetentionMs = traceRetentionMsDefault, leaseMs, drainMs, version } = config;
 
   // Validate the whole configuration before an engine is opened.
   checkRoles(roles);
@@ -208,7 +220,12 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
 
   const resolveTenant = createTenantResolver(ownerOf, tenants);
   const failing = createFailingShards();
-  const indexing = { clock, observer, leaseMs, drainMs, failing };
+  const self = factsOfProcess(
+    { roles, version, leaseMs: leaseMs ?? subscriptionLimits.leaseMs },
+    clock,
+  );
+  const { leases } = storageOf(engines);
+  const indexing = { clock, observer, worker: self.id, leaseMs, drainMs, failing };
   const running = { ...indexing, resolveTenant };
   const projections = runProjections(engines, modules.projections, running);
   const documents = readDocuments(engines, modules.projections, clock);
@@ -315,12 +332,13 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   let parts: AsyncDisposable[] = [];
   const lifecycle = createLifecycle({
     async start() {
-      const starting = await Promise.allSettled(
-        roles.flatMap((role) => [
+      const starting = await Promise.allSettled([
+        Promise.resolve(announceProcess(leases, self, { clock, observer })),
+        ...roles.flatMap((role) => [
           ...starters[role](),
           ...modules.services.filter((each) => each.role === role).map((each) => each.start()),
         ]),
-      );
+      ]);
       parts = starting.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
       throwFirst(starting);
       await tasks.resumeOwn();
@@ -361,6 +379,10 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     tasks: tasks.open,
     taskBus: tasks.bus,
     taskCounts: tasks.counts,
+    async processes() {
+      const workers = engines.has('tasks') ? await (await tasks.open()).workers() : [];
+      return runningProcesses(leases, workers, { self: self.id, clock });
+    },
     queueDepths: moduleQueues.depths,
     startBulk: (order: BulkOrder) =>
       tasks.enqueueOwn({

@@ -102,6 +102,8 @@ export interface DeadLetterFilter {
   readonly aggregateId?: string | undefined;
   readonly tenant?: string | undefined;
   readonly stream?: string | undefined;
+  /** Whether the aggregate is parked. */
+  readonly parked?: boolean | undefined;
   /** Created at this time or later, ISO 8601. */
   readonly since?: string | undefined;
   /** Whether a requested replay is pending. */

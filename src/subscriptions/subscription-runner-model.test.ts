@@ -88,6 +88,7 @@ async function simulate(scheduler: fc.Scheduler, each: Plan): Promise<void> {
     list: (...args) => elsewhere.list(...args),
     announce: (...args) => elsewhere.announce(...args),
     leave: (...args) => elsewhere.leave(...args),
+    workers: (...args) => elsewhere.workers(...args),
   };
   const all = each.leases === 'own' ? shared : { ...shared, leases: leaseServer };
   const processes: (SimulatedProcess | undefined)[] = [];

@@ -125,11 +125,17 @@ export interface WaitingEvents {
   park(fence: Fence, streams: readonly ParkedStream[]): Promise<void>;
   /** Streams whose first event is due for a retry. */
   due(key: ShardKey, nowMs: number, limit: number): Promise<readonly string[]>;
-  /** The first events of a stream, in order. */
-  next(key: ShardKey, stream: string, limit: number): Promise<readonly WaitingEvent[]>;
+  /** The first events of a stream, or the first ones after a position, in order. */
+  next(
+    key: ShardKey,
+    stream: string,
+    limit: number,
+    after?: Position,
+  ): Promise<readonly WaitingEvent[]>;
   /** Returns false while events of the stream wait. */
   unblock(fence: Fence, stream: string): Promise<boolean>;
   count(subscription: string): Promise<number>;
+  countOf(key: ShardKey, stream: string): Promise<number>;
 }
 
 export interface AddedDeadLetter {
@@ -210,6 +216,14 @@ export interface LeaseStore {
   /** Registers this process as alive and returns all live processes. */
   announce(subscription: string, worker: string, ttlMs: number): Promise<readonly string[]>;
   leave(subscription: string, worker: string): Promise<void>;
+  /** The live processes, without registering this one. */
+  workers(subscription: string): Promise<readonly LiveWorker[]>;
+}
+
+interface LiveWorker {
+  readonly worker: string;
+  /** How long it counts as alive without another `announce`. */
+  readonly remainingMs: number;
 }
 
 /** The fence tokens in force, for leases of another server (`withLeases`). The storage's own leases set them. */

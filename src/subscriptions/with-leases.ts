@@ -71,6 +71,7 @@ export function withLeases<Transaction>(
       list: (subscription) => leases.list(subscription),
       announce: (subscription, worker, ttlMs) => leases.announce(subscription, worker, ttlMs),
       leave: (subscription, worker) => leases.leave(subscription, worker),
+      workers: (subscription) => leases.workers(subscription),
     },
   };
 }

@@ -15,6 +15,7 @@ async function pagesWithButtons(
   const { failed, queued } = await rig.jobs();
   const { engines, tokens } = rig.api.platform;
   const [dead] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+  const [letter] = await engines.subscriptions.deadLetters.list({ status: 'pending' });
   const waiting = await rig.waitingMessage();
   const { token } = await tokens.create({ name: 'shop', scopes: ['read'] });
   return [
@@ -26,6 +27,11 @@ async function pagesWithButtons(
     ['GET /admin/outbox', `deliveries?open=${dead?.id ?? ''}`, 'Payload'],
     ['GET /admin/outbox', `deliveries?status=PENDING&open=${waiting}`, 'Payload'],
     ['GET /admin/failures', 'failures', 'partner:x'],
+    [
+      'GET /admin/parked-streams',
+      `failures?show=parked&open=${letter?.id ?? ''}`,
+      'Payload of the dead letter',
+    ],
     ['GET /admin/destinations', 'deliveries?show=destinations', 'partner:x'],
     ['GET /admin/tokens', `tokens?open=${token.id}`, 'all tenants'],
   ];
@@ -85,6 +91,6 @@ describe('rights in Chromium', () => {
       }
     }
     assert.ok([...all.values()].every((buttons) => buttons.length > 0));
-    assert.equal(new Set([...all.values()].flat()).size, 11);
+    assert.equal(new Set([...all.values()].flat()).size, 13);
   });
 });

@@ -85,7 +85,7 @@ const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export async function openConsole(
   browser: Browser,
-  address: Pick<ApiOptions, 'host' | 'port'> = {},
+  address: Pick<ApiOptions, 'host' | 'maskPayloads' | 'port'> = {},
   modules: readonly PlatformModule[] = [],
 ): Promise<ConsoleRig> {
   const api = await openApi(address, undefined, modules);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { acquireShard, newLetter } from '../../src/testing/conformance/subscriptions/fixture.ts';
 import type { ApiRequest, Route } from '../../src/platform/modules/route.ts';
 import { ownRoutes } from '../../tools/scope-reference.ts';
 import { openAllModules, type SecuredApi } from './api-of-all-modules.ts';
@@ -23,6 +24,7 @@ const classified: Readonly<Record<string, string>> = {
   'POST /admin/outbox/discard': 'one outcome for each id of the request',
   'POST /admin/outbox/retry': 'one outcome for each id of the request',
   'GET /admin/outbox/{id}/attempts': 'attempts of one message, whose number and texts are limited',
+  'GET /admin/processes': configured,
   'GET /admin/projections': configured,
   'GET /admin/resolve/{id}': 'one item for each kind of object',
   'GET /admin/subscriptions': configured,
@@ -69,7 +71,10 @@ function propertiesOf({ responses }: Route): object {
 }
 
 /** Creates what the lists are about. */
-async function idsOf({ api }: SecuredApi, token: string): Promise<Record<string, string>> {
+async function idsOf(
+  { api, platform }: SecuredApi,
+  token: string,
+): Promise<Record<string, string>> {
   const create = async (path: string, body: object): Promise<Record<string, string>> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const init = { method: 'POST', headers, body: JSON.stringify(body) };
@@ -79,7 +84,18 @@ async function idsOf({ api }: SecuredApi, token: string): Promise<Record<string,
   };
   const { workspaceId: w = '' } = await create('/api/v1/workspaces', { name: 'Mill' });
   const { chatId: id = '' } = await create(`/api/v1/workspaces/${w}/chats`, { title: 'Wheel' });
-  return { w, id, customerId: 'cust_1', bc: 'notification-slack', aggregate: 'slack-template' };
+  const { subscriptions } = platform.engines;
+  const fence = await acquireShard(subscriptions);
+  const parked = newLetter(fence, { parked: true, tenant: 'core' });
+  await subscriptions.deadLetters.add(fence, parked);
+  return {
+    w,
+    id,
+    letter: parked.id,
+    customerId: 'cust_1',
+    bc: 'notification-slack',
+    aggregate: 'slack-template',
+  };
 }
 
 /** Calls the route, and returns how many of its lists were read within the memory for readers. */

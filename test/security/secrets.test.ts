@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { slackRequests } from '../../modules/slack-requests/index.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
-import { createPlatform, createSecretHider } from '../../src/platform/index.ts';
+import { createPlatform, createSecretHider, type SecretHider } from '../../src/platform/index.ts';
+import { payloadMasker } from '../../src/platform/modules/hide-secrets.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { KurrentDBClient, jsonEvent } from '@kurrent/kurrentdb-client';
@@ -55,15 +56,29 @@ test('no route shows the sealed Slack token, not even to an administrator', asyn
   assert.deepEqual([seen.includes(token), seen.includes('[secret]')], [false, true]);
 });
 
-test('a gRPC reader without admin gets no secret, also not in the bytes that a client sent', async () => {
+const vaultSecrets = {
+  events: new Map<string, readonly string[]>(),
+  documents: new Map([['bank.vault', ['pin']]]),
+};
+for (const { what, hider, seen } of [
+  {
+    what: 'secret',
+    hider: createSecretHider({ secrets: vaultSecrets }),
+    seen: { pin: '[secret]', door: 1 },
+  },
+  { what: 'masked payload', hider: payloadMasker, seen: { pin: '•••', door: '•••' } },
+]) {
+  test(`a gRPC reader without admin gets no ${what}, also not in the bytes that a client sent`, () =>
+    assertHidden(hider, seen));
+}
+
+async function assertHidden(hider: SecretHider, seen: object): Promise<void> {
   await using db = openMemory(kurrentStoreOptions);
-  const documents = new Map([['bank.vault', ['pin']]]);
-  const secrets = { events: new Map<string, readonly string[]>(), documents };
   const scopes: ('admin' | 'read')[] = ['admin'];
   await using server = await startKurrentServer(db.store, {
     port: 0,
     authenticate: () => ({ scopes }),
-    hider: createSecretHider({ secrets }),
+    hider,
   });
   const client = KurrentDBClient.connectionString(`${server.url}&discoveryInterval=1`);
   const sent = jsonEvent({ type: 'vault.locked.v1', data: { pin: '4711', door: 1 } });
@@ -72,9 +87,9 @@ test('a gRPC reader without admin gets no secret, also not in the bytes that a c
     (await Array.fromAsync(client.readStream('vault-1'))).map(({ event }) => event?.data);
   assert.deepEqual(await read(), [{ pin: '4711', door: 1 }]);
   scopes[0] = 'read';
-  assert.deepEqual(await read(), [{ pin: '[secret]', door: 1 }]);
+  assert.deepEqual(await read(), [seen]);
   await client.dispose();
-});
+}
 
 test('a server whose database file was removed is not ready, and acknowledges and returns nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-gone-'));

@@ -45,6 +45,7 @@ const lists: readonly string[] = [
   '/api/v1/notify/customers/cust_1/notifications',
   '/api/v1/notify/customers/cust_1/contact',
   '/admin/dlq',
+  '/admin/parked-streams',
   '/admin/failures',
   '/admin/bulk',
   `/admin/resolve/${stream}`,
@@ -99,6 +100,8 @@ const refused = (ids: VictimIds): readonly Call[] => [
   [`/admin/dlq/${ids.letter}/replay`, { body: {} }],
   [`/admin/dlq/${ids.letter}/discard`, { body: { reason: 'x' } }],
   [`/admin/dlq/${ids.letter}/note`, { body: { notes: 'x' } }],
+  ['/admin/parked-streams?tenant=aaa'],
+  [`/admin/parked-streams/${ids.letter}/events`],
   [`/admin/outbox/${ids.message}`],
   [`/admin/outbox/${ids.message}/attempts`],
   ['/admin/bulk/preview', { body: replayOfVictim }],
@@ -121,6 +124,7 @@ const refused = (ids: VictimIds): readonly Call[] => [
   ['/admin/tokens'],
   ['/admin/subscriptions'],
   ['/admin/system'],
+  ['/admin/processes'],
   ['/api/v1/commands/account.review', { body: { id: 'handler', payload: {} }, headers: foreign }],
   [
     '/api/v1/commands/broadcast.publish',
@@ -209,7 +213,7 @@ async function fill(filled: TenantRig): Promise<VictimIds> {
 const methodOf = ([, { method, body } = {}]: Call): string =>
   method ?? (body === undefined ? 'GET' : 'POST');
 
-interface SampleSchema {
+export interface SampleSchema {
   readonly type?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly SampleSchema[];
@@ -220,7 +224,12 @@ interface SampleSchema {
 }
 
 /** A value with the required fields. */
-function sampleOf({ type, properties = {}, required = [], ...schema }: SampleSchema): unknown {
+export function sampleOf({
+  type,
+  properties = {},
+  required = [],
+  ...schema
+}: SampleSchema): unknown {
   const [first] = schema.enum ?? [];
   if (first !== undefined) return first;
   if (schema.anyOf !== undefined) return sampleOf(schema.anyOf[0] ?? {});

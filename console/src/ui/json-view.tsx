@@ -1,7 +1,8 @@
 // JSON as a tree that folds: always text, never markup. Large objects are folded, and long lists are shown in parts.
 
-import { ChevronRight } from 'lucide-react';
-import { useState } from 'react';
+import { ChevronRight, EyeOff } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { useSession } from '../lib/session.ts';
 import { CopyButton, cx } from './parts.tsx';
 
 const shownMax = 100;
@@ -10,8 +11,19 @@ const textMax = 2_000;
 const openDepth = 3;
 
 export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
+  const session = useSession();
+  const isMasked = useMemo(
+    () => session.isMasked === true && JSON.stringify(value ?? null).includes('•••'),
+    [session, value],
+  );
   return (
     <div className="relative rounded-md border border-line bg-sunken">
+      {isMasked ? (
+        <p className="flex items-center gap-1.5 border-b border-line py-1.5 pr-9 pl-3 text-2xs text-soft">
+          <EyeOff size={12} aria-hidden className="shrink-0" />
+          Values are masked; they need the scope admin.
+        </p>
+      ) : null}
       <div className="absolute top-1.5 right-1.5">
         <CopyButton text={() => JSON.stringify(value, null, 2)} label={`Copy ${label}`} />
       </div>

@@ -3,6 +3,7 @@
 import { SlidersHorizontal, X } from 'lucide-react';
 import { useEffect, useState, type FormEvent } from 'react';
 import { ApiError } from '../lib/api.ts';
+import { useSession } from '../lib/session.ts';
 import type { EventSearch } from '../router.tsx';
 import { Choices } from '../ui/filters.tsx';
 import { Button, cx } from '../ui/parts.tsx';
@@ -70,6 +71,7 @@ export function EventFilters({
   const [isExact, setExact] = useState(hasTimes);
   const isFiltered = texts.some(({ name }) => search[name] !== undefined) || hasMore;
   const badField = badFieldOf(error);
+  const { isMasked = false } = useSession();
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const filled = texts.map(({ name }) => [name, draft[name].trim() || undefined] as const);
@@ -139,7 +141,9 @@ export function EventFilters({
               />
             </>
           ) : null}
-          {more.map((field) => fieldOf(field, -1))}
+          {more
+            .filter(({ name }) => name !== 'payload' || !isMasked)
+            .map((field) => fieldOf(field, -1))}
         </div>
       ) : null}
       {badField === undefined ? null : (

@@ -1,6 +1,7 @@
 // One cause of failures: replay or discard all of them or one, decide on the cause, and see stacks and attempts.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { FastForward, RotateCw, Trash2 } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
@@ -9,7 +10,7 @@ import { countText } from '../lib/format.ts';
 import { allows, useSession } from '../lib/session.ts';
 import { BulkStatus } from '../ui/bulk-status.tsx';
 import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
-import { Badge, Button, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
+import { Badge, Button, cx, linkStyle, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 
 type Detail = ResponseOf<'GET /admin/failures/{fingerprint}'>;
 type Group = Detail['group'];
@@ -44,6 +45,16 @@ export function GroupDetail({
           </Badge>
           first <Time at={group.first} /> last <Time at={group.last} />
         </p>
+        {source === 'dead-letter' && group.parked > 0 ? (
+          <Link
+            to="/failures"
+            search={{ show: 'parked', where: group.where }}
+            className={cx('self-start text-xs', linkStyle)}
+          >
+            {countText(group.parked)} parked {group.parked === 1 ? 'stream' : 'streams'} and the
+            events that wait
+          </Link>
+        ) : null}
       </div>
       {mayAct ? (
         <div className="flex flex-wrap gap-2">
@@ -192,7 +203,7 @@ function Attempts({ id }: { readonly id: string }) {
 }
 
 /** Name and code of the error, and its stack. */
-function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause'] }) {
+export function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause'] }) {
   const { name, code, stack } = cause;
   const title = [name, code].filter((part) => part !== undefined).join(' · ');
   if (stack === undefined) return title === '' ? null : <p className="mono text-soft">{title}</p>;

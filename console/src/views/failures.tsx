@@ -15,6 +15,7 @@ import { Ago, Badge, Button, cx, PageTitle } from '../ui/parts.tsx';
 import { Sheet } from '../ui/sheet.tsx';
 import { Failed, Loading, NoMatch } from '../ui/states.tsx';
 import { GroupDetail } from './failure-group.tsx';
+import { ParkedStreams } from './parked-streams.tsx';
 
 type Group = ResponseOf<'GET /admin/failures'>['items'][number];
 
@@ -40,6 +41,27 @@ const sourceTitles: Readonly<Record<Group['source'], string>> = {
 const causesMax = 500;
 
 export function FailuresView() {
+  const { show } = useSearch({ from: '/failures' });
+  return show === 'parked' ? <ParkedStreams tabs={<Tabs />} /> : <Causes />;
+}
+
+function Tabs() {
+  const { show } = useSearch({ from: '/failures' });
+  const navigate = useNavigate({ from: '/failures' });
+  return (
+    <Choices
+      label="What is shown"
+      value={show}
+      onChange={(value) => void navigate({ search: { show: value }, replace: true })}
+      choices={[
+        { value: undefined, title: 'Causes' },
+        { value: 'parked', title: 'Parked streams' },
+      ]}
+    />
+  );
+}
+
+function Causes() {
   const session = useSession();
   const search = useSearch({ from: '/failures' });
   const { group, source, state, where, type, tenant } = search;
@@ -82,6 +104,7 @@ export function FailuresView() {
       <FilterBar
         choices={
           <>
+            <Tabs />
             <Choices
               label="Kind"
               value={source}

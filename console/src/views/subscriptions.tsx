@@ -243,9 +243,17 @@ export function SubscriptionSheet({
               ) : null}
             </Fact>
             <Fact name="Waiting events">
-              {subscription.waiting === 0
-                ? 'none'
-                : `${countText(subscription.waiting)}, after a dead letter of their aggregate`}
+              {subscription.waiting === 0 ? (
+                'none'
+              ) : (
+                <Link
+                  to="/failures"
+                  search={{ show: 'parked', where: subscription.subscription }}
+                  className={linkStyle}
+                >
+                  {countText(subscription.waiting)}, of streams with a failed event
+                </Link>
+              )}
             </Fact>
           </Facts>
           <div className="overflow-hidden rounded-md border border-line">

@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { CircleCheck, CircleHelp, OctagonAlert, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
-import { Table, type Column } from '../ui/list-view.tsx';
+import { poll } from '../lib/list.ts';
+import { RowName, Table, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, Button, cx, Fact, Facts, PageTitle, Panel } from '../ui/parts.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 
@@ -26,6 +27,7 @@ export function SystemView() {
         <Loading rows={10} />
       ) : (
         <>
+          <ProcessesPanel />
           <Panel title="Engines" aside="role → engine">
             <Table label="Engines" columns={engineColumns} rows={data.roles} keyOf={roleOf} />
           </Panel>
@@ -132,6 +134,78 @@ function ProcessFacts({ process }: { readonly process: System['process'] }) {
         ))}
       </Fact>
     </Facts>
+  );
+}
+
+type Process = ResponseOf<'GET /admin/processes'>['items'][number];
+
+const processColumns: readonly Column<Process>[] = [
+  {
+    title: 'Process',
+    cell: ({ id, host, pid, isThis }) => (
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <RowName name={host ?? id} about={pid === undefined ? undefined : `pid ${pid}`} />
+        {isThis ? <Badge tone="accent">this server</Badge> : null}
+      </span>
+    ),
+  },
+  {
+    title: 'Roles',
+    cell: ({ roles, taskTypes = [] }) => (
+      <span className="break-words">
+        {roles.join(', ')}
+        {taskTypes.length === 0 ? null : (
+          <span className="mono block text-2xs break-all text-soft">{taskTypes.join(', ')}</span>
+        )}
+      </span>
+    ),
+  },
+  {
+    title: 'Version',
+    isExtra: true,
+    cell: ({ version, node }) => (
+      <span className="whitespace-nowrap text-soft">
+        {version ?? '–'}
+        {node === undefined ? null : <span className="block text-2xs">Node.js {node}</span>}
+      </span>
+    ),
+  },
+  {
+    title: 'Started',
+    isExtra: true,
+    cell: ({ startedAt }) => (startedAt === undefined ? '–' : <Ago at={startedAt} />),
+  },
+  {
+    title: 'Heartbeat',
+    isRight: true,
+    cell: ({ heardAt }) =>
+      heardAt === undefined ? <span className="text-soft">–</span> : <Ago at={heardAt} />,
+  },
+];
+
+function ProcessesPanel() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['processes'],
+    queryFn: ({ signal }) => call('GET /admin/processes', { signal }),
+    refetchInterval: poll,
+  });
+  return (
+    <Panel title="Processes" aside={data === undefined ? null : `${data.items.length} running`}>
+      {error !== null && data === undefined ? (
+        <Failed error={error} onRetry={() => void refetch()} />
+      ) : data === undefined ? (
+        <Loading rows={2} />
+      ) : data.items.length === 0 ? (
+        <Nothing>No process has announced itself yet.</Nothing>
+      ) : (
+        <Table
+          label="Processes"
+          columns={processColumns}
+          rows={data.items}
+          keyOf={({ id }) => id}
+        />
+      )}
+    </Panel>
   );
 }
 

@@ -83,6 +83,7 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
     host: true,
     hosts: true,
     port: true,
+    maskPayloads: true,
     corsOrigins: true,
     jwt: {
       secret: true,

@@ -38,6 +38,11 @@ export interface ServerSettings {
   readonly hosts?: readonly string[] | undefined;
   /** Default: 7480. */
   readonly port?: number | undefined;
+  /**
+   * Masks the values of payloads, documents, results and error messages for credentials without the scope `admin`.
+   * Default: false.
+   */
+  readonly maskPayloads?: boolean | undefined;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   /** Accepts tokens of an identity provider in addition to API keys. */
@@ -61,7 +66,7 @@ export type SampleLine = readonly [name: string, text: string];
 
 export interface MillraceConfig extends Omit<
   PlatformConfig,
-  'clock' | 'drainMs' | 'names' | 'observer'
+  'clock' | 'drainMs' | 'names' | 'observer' | 'version'
 > {
   readonly server?: ServerSettings | undefined;
   /** Publishes processes, errors, sign-ins and admin actions on the bus, below `gbe.events`. Default: false. */

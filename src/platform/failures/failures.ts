@@ -37,6 +37,8 @@ export interface FailureGroup {
   readonly source: FailureSource;
   readonly where: string;
   readonly title: string;
+  /** Name or code of the error. */
+  readonly name: string | undefined;
   readonly count: number;
   /** How many of them are not tried again by themselves. */
   readonly final: number;
@@ -142,6 +144,7 @@ export function groupFailures(
         source: sample.source,
         where: sample.where,
         title: failureTitle(sample.error),
+        name: sample.cause.name ?? sample.cause.code,
         count: all.length,
         final: all.filter(({ isFinal }) => isFinal).length,
         parked: all.filter(({ isParked }) => isParked).length,

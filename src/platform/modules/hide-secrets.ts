@@ -4,9 +4,21 @@ import { markHeader } from '../../contracts/event-form.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import type { ModuleBook } from './platform-module.ts';
+import type { Principal } from './principal.ts';
 
 /** Stands for the value of a secret field. */
 const hiddenValue = '[secret]';
+
+/** Stands for each value of a payload that the caller must not see. */
+const maskedText = '•••';
+
+/** Keys, lists and null stay. */
+export function maskedValue(value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  if (Array.isArray(value)) return value.map(maskedValue);
+  if (typeof value !== 'object') return maskedText;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskedValue(each)]));
+}
 
 export interface SecretHider {
   readonly event: <Event extends Pick<RecordedEvent, 'headers' | 'payload' | 'stream' | 'type'>>(
@@ -57,9 +69,31 @@ export function createSecretHider({ secrets }: Pick<ModuleBook, 'secrets'>): Sec
       if (byName.size === 0) return event;
       const payload = payloadOf(event, event.payload);
       if (payload === event.payload) return event;
-      // The exact bytes of an event of a gRPC client would contain the secret.
-      const { [markHeader]: _bytes, ...headers } = event.headers ?? {};
-      return { ...event, payload, headers };
+      return withPayload(event, payload);
     },
   };
+}
+
+/** Masks the payloads of all events, for callers that must not see payloads. */
+export const payloadMasker: SecretHider = {
+  payload: (_event, value) => maskedValue(value) as typeof value,
+  document: (_readModel, value) => maskedValue(value) as typeof value,
+  event: (event) => withPayload(event, maskedValue(event.payload)),
+};
+
+/** Hides the payloads of this caller, or the secret fields of modules. */
+export function hiderFor(
+  principal: Pick<Principal, 'isMasked'> | undefined,
+  hider: SecretHider,
+): SecretHider {
+  return principal?.isMasked === true ? payloadMasker : hider;
+}
+
+function withPayload<Event extends Pick<RecordedEvent, 'headers' | 'payload'>>(
+  event: Event,
+  payload: unknown,
+): Event {
+  // The exact bytes of an event of a gRPC client would contain the value.
+  const { [markHeader]: _bytes, ...headers } = event.headers ?? {};
+  return { ...event, payload, headers };
 }

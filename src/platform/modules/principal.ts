@@ -16,6 +16,8 @@ export interface Principal {
   /** Absent: all tenants. */
   readonly tenant?: string;
   readonly scopes: readonly TokenScope[];
+  /** The server masks payloads for this caller. */
+  readonly isMasked?: boolean;
   /** Fires when the credentials are revoked or expire: connections that use them must be closed. */
   readonly ended?: AbortSignal;
   /** The expiry of a JWT. */

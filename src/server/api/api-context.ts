@@ -18,6 +18,7 @@ export type ApiPlatform = Pick<
   | 'load'
   | 'modules'
   | 'ownerOf'
+  | 'processes'
   | 'rebuilds'
   | 'roles'
   | 'sagaAdmin'

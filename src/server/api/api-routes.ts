@@ -4,6 +4,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket, WebContext } from '../../platform/modules/module-web.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
+import { maskingRoute } from '../http/masked-fields.ts';
 import { openApiDocument, type OpenApiInfo } from '../http/openapi.ts';
 import { referencePage } from '../http/reference-page.ts';
 import { routesOverlap } from '../http/route-table.ts';
@@ -12,6 +13,7 @@ import { auditRoutes } from './admin/audit-routes.ts';
 import { systemRoutes } from './admin/system-routes.ts';
 import { deadLetterRoutes } from './admin/dead-letter-routes.ts';
 import { outboxRoutes } from './admin/outbox-routes.ts';
+import { parkedStreamRoutes } from './admin/parked-stream-routes.ts';
 import { projectionRoutes } from './admin/projection-routes.ts';
 import { sagaRoutes } from './admin/saga-routes.ts';
 import { subscriptionRoutes } from './admin/subscription-routes.ts';
@@ -47,6 +49,7 @@ export function apiRoutes(
     ...streamRoutes(platform),
     ...eventSearchRoutes(platform),
     ...deadLetterRoutes(context),
+    ...parkedStreamRoutes(context),
     ...outboxRoutes(context),
     ...subscriptionRoutes(context),
     ...projectionRoutes(context),
@@ -61,7 +64,7 @@ export function apiRoutes(
     wsRoute(modules.sockets),
     ...healthRoutes(platform),
     ...custom,
-  ];
+  ].map(maskingRoute);
   const aliases = adminAliases(routes);
   const all = [...routes, ...modules.routes];
   const reference = referenceRoutes(all, info);

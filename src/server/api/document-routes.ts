@@ -8,13 +8,14 @@ import { parsePosition } from '../../store/position.ts';
 import type { DocumentFamily } from '../../platform/platform-projections.ts';
 import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
+import { checkPayloadSearch, payloadValue } from '../http/masked-fields.ts';
 import { tenantOf, type ApiPlatform } from './api-context.ts';
 
 const params = { bc: Type.String({ maxLength: 100 }), aggregate: Type.String({ maxLength: 100 }) };
 const found = Type.Object({
   id: Type.String(),
   revision: Type.Integer({ description: 'The revision of the last event in the document.' }),
-  document: Type.Unknown(),
+  document: payloadValue(),
 });
 const waitQuery = {
   waitFor: Type.Optional(
@@ -110,6 +111,8 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         const documents = platform.documents(family);
         await wait(family, query, signal);
         const { set = 'all', index, value, range, from, to, cursor } = query;
+        const isByValue = set !== 'all' || index !== undefined || range !== undefined;
+        if (isByValue) checkPayloadSearch(request.principal, 'a query by value');
         const { limit = readModelLimits.pageSize } = query;
         if (index !== undefined) {
           if (value === undefined) throw missingValue();

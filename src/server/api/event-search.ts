@@ -2,13 +2,14 @@
 
 import { Type } from '../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
+import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { compileFilter, matchesRow } from '../../store/event-filter.ts';
 import type { EventReader, EventStore } from '../../store/event-store.ts';
 import { parsePosition, startPosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { checkStreamAccess, routesOf, type ApiPlatform } from './api-context.ts';
+import { checkPayloadSearch } from '../http/masked-fields.ts';
 import { textBytes } from '../http/list-page.ts';
 import { filterFor, type EventQuery } from './follow.ts';
 import { filterQuery, recordedEvent } from './stream-routes.ts';
@@ -66,7 +67,7 @@ type SearchPlatform = Pick<ApiPlatform, 'clock' | 'ownerOf' | 'traces'> & {
 };
 
 export function eventSearchRoutes(platform: ApiPlatform): readonly Route[] {
-  const hide = createSecretHider(platform.modules).event;
+  const hider = createSecretHider(platform.modules);
   return [
     route({
       ...read,
@@ -89,8 +90,14 @@ export function eventSearchRoutes(platform: ApiPlatform): readonly Route[] {
         cursor: Type.Optional(Type.String({ description: 'The cursor of the previous page.' })),
       }),
       responses: { 200: { description: 'A page of events', schema: found } },
-      handle: async (request) =>
-        request.memory.load(async () => ({ json: await searchEvents(platform, request, hide) })),
+      async handle(request) {
+        const { principal, query } = request;
+        if ((query.payload ?? []).length > 0) checkPayloadSearch(principal, 'payload');
+        const hide = hiderFor(principal, hider).event;
+        return request.memory.load(async () => ({
+          json: await searchEvents(platform, request, hide),
+        }));
+      },
     }),
   ];
 }

@@ -5,7 +5,11 @@ import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { createSecretHider, type SecretHider } from '../../platform/modules/hide-secrets.ts';
+import {
+  createSecretHider,
+  hiderFor,
+  type SecretHider,
+} from '../../platform/modules/hide-secrets.ts';
 import type { ApiRequest, ReaderMemory } from '../../platform/modules/route.ts';
 import type { SentEvent } from '../../platform/modules/server-sent-events.ts';
 import { textBytes } from '../http/list-page.ts';
@@ -36,7 +40,7 @@ export function followEvents(
     aroundLoad: memory.load,
     after: after === undefined || after === 'end' ? after : parsePosition(after),
   });
-  const hider = createSecretHider(modules);
+  const hider = hiderFor(principal, createSecretHider(modules));
   return feedEvents(items, { memory, hider, idOf: ({ position }) => position });
 }
 
@@ -53,7 +57,7 @@ export async function followStream(
     aroundLoad: caller.memory.load,
     after: after === undefined || after === 'end' ? after : revisionOf(after),
   });
-  const hider = createSecretHider(platform.modules);
+  const hider = hiderFor(caller.principal, createSecretHider(platform.modules));
   const { memory } = caller;
   return feedEvents(items, { memory, hider, idOf: ({ revision }) => String(revision) });
 }

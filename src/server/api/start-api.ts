@@ -45,6 +45,8 @@ export interface ApiOptions extends Pick<
 > {
   readonly jwt?: JwtSettings | undefined;
   readonly rateLimits?: RequestLimits | undefined;
+  /** Masks payloads for callers without the scope `admin`. */
+  readonly maskPayloads?: boolean | undefined;
   readonly wsLimits?: Partial<WsLimits> | undefined;
   /** Additional routes. */
   readonly routes?: readonly Route[] | undefined;
@@ -78,7 +80,15 @@ export async function startApi(
   platform: ApiPlatform,
   options: ApiOptions = {},
 ): Promise<ApiServer> {
-  const { jwt, rateLimits, metrics, version = '0', observer = silentObserver, ...server } = options;
+  const {
+    jwt,
+    rateLimits,
+    maskPayloads = false,
+    metrics,
+    version = '0',
+    observer = silentObserver,
+    ...server
+  } = options;
   await using opened = new AsyncDisposableStack();
   const modules = opened.use(openModuleWebs(platform, observer));
   const verifier = jwt === undefined ? undefined : await createJwtVerifier(jwt, observer);
@@ -88,7 +98,15 @@ export async function startApi(
     description: 'Event store, projections, outbox, tasks and notifications.',
   };
   const audit = createAuditLog(platform.engines.store, { observer });
-  const authenticate = bearerAuthenticator(platform.tokens, { jwt: verifier, observer });
+  const seen = (principal: Principal): Principal =>
+    maskPayloads && !principal.scopes.includes('admin')
+      ? { ...principal, isMasked: true }
+      : principal;
+  const known = bearerAuthenticator(platform.tokens, { jwt: verifier, observer });
+  const authenticate: Authenticate = async (authorization) => {
+    const principal = await known(authorization);
+    return principal && seen(principal);
+  };
   const overview = opened.use(createOverview(platform, { observer }));
   const custom = [
     ...sessionRoutes({ platform, audit }, { authenticate, routes: () => routes }),
@@ -105,9 +123,13 @@ export async function startApi(
     { platform, audit },
     { routes: custom, modules: web, info },
   );
+  const knownSession = sessionAuthenticator(platform.tokens, { hasJwt: jwt !== undefined });
   const guard = {
     authenticate,
-    authenticateSession: sessionAuthenticator(platform.tokens, { hasJwt: jwt !== undefined }),
+    authenticateSession: (secret: string) => {
+      const principal = knownSession(secret);
+      return principal && seen(principal);
+    },
     admit: createRequestLimiter(rateLimits),
     readers: createReaderBudget(),
     observer,

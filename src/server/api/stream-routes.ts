@@ -10,7 +10,7 @@ import type { EventReader } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { withTenantSubject } from '../../store/erasure.ts';
 import { createAppendRules } from '../../platform/modules/append-rules.ts';
-import { createSecretHider } from '../../platform/modules/hide-secrets.ts';
+import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets.ts';
 import { route, type Route, type TextResponse } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
@@ -100,7 +100,7 @@ const lastEventId = {
 export function streamRoutes(platform: ApiPlatform): readonly Route[] {
   const { store } = platform.engines;
   const accept = createAppendRules(platform.modules);
-  const hide = createSecretHider(platform.modules).event;
+  const hider = createSecretHider(platform.modules);
 
   return [
     route({
@@ -188,7 +188,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         return memory.load(() =>
           readPage(store.readStream(stream, options), {
             itemsMax: count,
-            hide,
+            hide: hiderFor(request.principal, hider).event,
             cursorAfter({ revision }) {
               const next = way === 'forwards' ? revision + 1 : revision - 1;
               return next < 0 ? undefined : String(next);
@@ -222,7 +222,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
         return request.memory.load(() =>
           readPage(store.readAll(options), {
             itemsMax: count,
-            hide,
+            hide: hiderFor(request.principal, hider).event,
             cursorAfter: ({ position }) => position,
           }),
         );

@@ -3,10 +3,12 @@
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
+import { errorText } from '../http/masked-fields.ts';
 import type { ApiPlatform } from './api-context.ts';
 
 const text = Type.String();
 const textOrNull = Type.Union([Type.String(), Type.Null()]);
+const errorOrNull = Type.Union([errorText(), Type.Null()]);
 const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 
 const treeFields = {
@@ -58,7 +60,7 @@ const node = Type.Union([
       { description: 'passed: the checkpoint has reached the event.' },
     ),
     failures: numberOrNull,
-    error: textOrNull,
+    error: errorOrNull,
     deadLetter: textOrNull,
     at: textOrNull,
   }),
@@ -75,7 +77,7 @@ const node = Type.Union([
     dueAt: text,
     sentAt: textOrNull,
     durationMs: numberOrNull,
-    error: textOrNull,
+    error: errorOrNull,
   }),
   Type.Object({
     ...treeFields,
@@ -109,7 +111,7 @@ const node = Type.Union([
       description: '`sleep`, `retry`, `children` or `event <name>`.',
     }),
     durationMs: numberOrNull,
-    error: textOrNull,
+    error: errorOrNull,
   }),
   Type.Object({
     ...treeFields,
@@ -126,7 +128,7 @@ const node = Type.Union([
     key: text,
     stream: text,
     status: text,
-    reason: textOrNull,
+    reason: errorOrNull,
     timers: Type.Array(Type.Object({ timer: text, dueAt: text })),
   }),
 ]);

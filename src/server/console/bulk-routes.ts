@@ -1,6 +1,7 @@
 // Bulk actions on failures over HTTP: preview, start with the number that was shown, progress, outcome of each, cancel.
 
 import { Type } from '../../contracts/type.ts';
+import { errorText } from '../http/masked-fields.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { filterText } from '../../platform/audit-log.ts';
 import {
@@ -56,7 +57,7 @@ const bulkSchema = closed({
   unchanged: Type.Integer({ description: 'How many needed no change any more.' }),
   startedAt: Type.String(),
   endedAt: optional,
-  error: optional,
+  error: Type.Optional(errorText()),
 });
 const item = closed({
   source,

@@ -2,7 +2,8 @@
 
 import { Type } from '../../contracts/type.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { route, type Route } from '../../platform/modules/route.ts';
+import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { errorText, shownError } from '../http/masked-fields.ts';
 import { returns, routesOf, tenantWithin } from '../api/api-context.ts';
 import {
   actorName,
@@ -14,7 +15,12 @@ import {
 } from '../api/admin/admin-context.ts';
 import { failureDecisions, failureStates } from '../../platform/failures/failure-decisions.ts';
 import { failureSources } from '../../platform/failures/failure-sources.ts';
-import { failureLimits, groupFailures, readFailures } from '../../platform/failures/failures.ts';
+import {
+  failureLimits,
+  groupFailures,
+  readFailures,
+  type FailureGroup,
+} from '../../platform/failures/failures.ts';
 
 const { get, post } = routesOf('console', { get: 'read', post: 'operate' });
 const count = Type.Integer();
@@ -34,7 +40,9 @@ const group = closed({
   fingerprint: Type.String(),
   source,
   where: Type.String({ description: 'The subscription, destination or task type.' }),
-  title: Type.String({ description: 'The error, without ids, numbers, times and quoted text.' }),
+  title: Type.String({
+    description: 'The error, without ids, numbers, times and quoted text.',
+  }),
   count,
   final: Type.Integer({ description: 'How many are not tried again by themselves.' }),
   parked: Type.Integer({ description: 'How many park their aggregate.' }),
@@ -51,7 +59,7 @@ export const failureSchema = closed({
   id: Type.String(),
   where: Type.String(),
   type: Type.String(),
-  error: Type.String(),
+  error: errorText(),
   cause: failureCauseSchema,
   at: Type.String(),
   attempts: count,
@@ -105,7 +113,9 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
         const groups = groupFailures(found.items, clock.now(), await decisions.all());
         return {
           body: {
-            items: groups.filter((each) => wanted === 'all' || each.state === wanted),
+            items: groups
+              .filter((each) => wanted === 'all' || each.state === wanted)
+              .map((each) => shownGroup(request, each)),
             looked: found.items.length,
             isComplete: found.isComplete,
           },
@@ -138,7 +148,13 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
             details: { fingerprint },
           });
         }
-        return { body: { group: only, items: found.slice(0, failureLimits.itemsMax), until } };
+        return {
+          body: {
+            group: shownGroup(request, only),
+            items: found.slice(0, failureLimits.itemsMax),
+            until,
+          },
+        };
       },
     }),
     route({
@@ -161,4 +177,11 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       },
     }),
   ];
+}
+
+function shownGroup(
+  { principal }: Pick<ApiRequest, 'principal'>,
+  { name, ...shown }: FailureGroup,
+): Omit<FailureGroup, 'name'> {
+  return { ...shown, title: shownError(principal, { error: shown.title, name }) };
 }

@@ -7,6 +7,7 @@ import { defineSocket, type ModuleSocket } from '../../platform/modules/module-w
 import { checkGlobal } from '../../platform/modules/principal.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { isWithin, returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
+import { errorText } from '../http/masked-fields.ts';
 import { closed, text } from '../api/admin/admin-context.ts';
 import { subscriptionSchema } from '../api/admin/subscription-routes.ts';
 import type { OverviewReader } from './overview.ts';
@@ -40,7 +41,7 @@ const overview = closed({
     >,
   ),
   failing: Type.Array(
-    closed({ subscription: Type.String(), failures: count, reason: Type.String() }),
+    closed({ subscription: Type.String(), failures: count, reason: errorText() }),
     { description: 'Subscriptions of this process that end again and again.' },
   ),
   series: Type.Array(

@@ -30,6 +30,9 @@ const session = closed({
       scopes: Type.Array(Type.String()),
       tenant: Type.Optional(Type.String({ description: 'Absent: all tenants.' })),
       expiresAt: Type.Optional(Type.String()),
+      isMasked: Type.Optional(
+        Type.Boolean({ description: 'The server masks payloads for this session.' }),
+      ),
       may: Type.Array(Type.String(), {
         description: 'Routes that the scopes and the tenant allow.',
       }),
@@ -165,7 +168,7 @@ export function sessionAuthenticator(
 }
 
 function described(principal: Principal, routes: readonly Route[]): unknown {
-  const { name, kind, scopes, tenant, expiresAtMs } = principal;
+  const { name, kind, scopes, tenant, expiresAtMs, isMasked } = principal;
   const may = routes
     .filter(
       (each) =>
@@ -175,7 +178,7 @@ function described(principal: Principal, routes: readonly Route[]): unknown {
     )
     .map((each) => `${each.method} ${each.path}`);
   const expiresAt = expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString();
-  return { name, kind, scopes, tenant, expiresAt, may };
+  return { name, kind, scopes, tenant, expiresAt, isMasked, may };
 }
 
 function foreignOrigin(): MillraceError {

@@ -153,7 +153,8 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     const parameter = (value: SqlCell): string => `?${values.push(value)}`;
     const parts = (Object.keys(equal) as (keyof typeof equal)[]).flatMap((part) => {
       const value = equal[part];
-      return value === undefined ? [] : [`${columnOf[part]} = ${parameter(value)}`];
+      const cell = typeof value === 'boolean' ? Number(value) : value;
+      return cell === undefined ? [] : [`${columnOf[part]} = ${parameter(cell)}`];
     });
     for (const [column, wanted] of Object.entries({ id: ids, event_id: eventIds })) {
       if (wanted === undefined) continue;
@@ -244,6 +245,7 @@ const columnOf = {
   aggregateId: 'aggregate_id',
   tenant: 'tenant',
   stream: 'stream',
+  parked: 'parked',
 } as const;
 
 /** The payload is only a copy, so a letter whose copy is damaged can still be listed, replayed and discarded. */

@@ -22,6 +22,8 @@ export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
       on conflict (subscription, worker) do update set expires_at_ms = excluded.expires_at_ms`,
     expire: `delete from ${workers} where subscription = ?1 and expires_at_ms <= ${now}`,
     workers: `select worker from ${workers} where subscription = ?1 order by worker`,
+    live: `select worker, expires_at_ms - ${now} from ${workers}
+      where subscription = ?1 and expires_at_ms > ${now} order by worker`,
     leave: `delete from ${workers} where subscription = ?1 and worker = ?2`,
   };
   return {
@@ -64,6 +66,13 @@ export function sqlLeases({ dialect, run }: SqlDatabase): LeaseStore {
     },
     async leave(subscription, worker) {
       await run([{ sql: sql.leave, values: [subscription, worker] }]);
+    },
+    async workers(subscription) {
+      const [rows = []] = await run([{ sql: sql.live, values: [subscription] }]);
+      return rows.map(([worker, remainingMs]) => ({
+        worker: String(worker),
+        remainingMs: Number(remainingMs),
+      }));
     },
   };
 }

@@ -40,13 +40,14 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     due: `select stream from ${blocked}
       where subscription = ?1 and shard = ?2 and due_at_ms <= ?3 order by due_at_ms limit ?4`,
     next: `select position, event_id, failures, history from ${waiting}
-      where subscription = ?1 and shard = ?2 and stream = ?3 order by position limit ?4`,
+      where subscription = ?1 and shard = ?2 and stream = ?3 and position > ?5 order by position limit ?4`,
     lock: `select 1 from ${blocked} where subscription = ?1 and shard = ?2 and stream = ?3${dialect.takeRow}`,
     unblock: `delete from ${blocked} where subscription = ?1 and shard = ?2 and stream = ?3
       and not exists (select 1 from ${waiting} w
         where w.subscription = ?1 and w.shard = ?2 and w.stream = ?3)`,
     remaining: `select 1 from ${waiting} where subscription = ?1 and shard = ?2 and stream = ?3 limit 1`,
     count: `select count(*) from ${waiting} where subscription = ?1`,
+    countOf: `select count(*) from ${waiting} where subscription = ?1 and shard = ?2 and stream = ?3`,
   };
   return {
     async park(fence, streams) {
@@ -86,9 +87,18 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
       ]);
       return found.map(([stream]) => String(stream));
     },
-    async next({ subscription, shard }, stream, limit) {
+    async next({ subscription, shard }, stream, limit, after) {
       const [found = []] = await run([
-        { sql: sql.next, values: [subscription, shard, stream, limit] },
+        {
+          sql: sql.next,
+          values: [
+            subscription,
+            shard,
+            stream,
+            limit,
+            after === undefined ? -1 : toSequence(after),
+          ],
+        },
       ]);
       return found.map(([position, eventId, failures, history]) => ({
         position: toPosition(Number(position)),
@@ -112,6 +122,10 @@ export function sqlWaiting({ dialect, run }: SqlDatabase): WaitingEvents {
     },
     async count(subscription) {
       const [found = []] = await run([{ sql: sql.count, values: [subscription] }]);
+      return Number(found[0]?.[0]);
+    },
+    async countOf({ subscription, shard }, stream) {
+      const [found = []] = await run([{ sql: sql.countOf, values: [subscription, shard, stream] }]);
       return Number(found[0]?.[0]);
     },
   };

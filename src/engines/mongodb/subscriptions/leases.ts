@@ -117,6 +117,18 @@ export function mongodbLeases(
       translating(async () => {
         await workers.deleteOne({ _id: `${subscription}/${worker}` });
       }),
+    workers: (subscription) =>
+      translating(async () => {
+        const nowMs = await serverNow();
+        const found = await workers
+          .find({ subscription, expiresAt: { $gt: new Date(nowMs) } })
+          .sort({ worker: 1 })
+          .toArray();
+        return found.map(({ worker, expiresAt }) => ({
+          worker,
+          remainingMs: expiresAt.getTime() - nowMs,
+        }));
+      }),
   };
 }
 

@@ -102,10 +102,14 @@ export function mongodbWaiting(
           .toArray();
         return found.map(({ stream }) => stream);
       }),
-    next: (key, stream, limit) =>
+    next: (key, stream, limit, after) =>
       translating(async () => {
         const found = await waiting
-          .find({ shardId: shardIdOf(key), stream })
+          .find({
+            shardId: shardIdOf(key),
+            stream,
+            position: { $gt: after === undefined ? -1 : toSequence(after) },
+          })
           .sort({ position: 1 })
           .limit(limit)
           .toArray();
@@ -130,5 +134,7 @@ export function mongodbWaiting(
         }),
       ),
     count: (subscription) => translating(() => waiting.countDocuments({ subscription })),
+    countOf: (key, stream) =>
+      translating(() => waiting.countDocuments({ shardId: shardIdOf(key), stream })),
   };
 }

@@ -126,6 +126,15 @@ export function natsLeases(bucket: Bucket): LeaseStore {
       return alive.toSorted();
     },
     leave: (subscription, worker) => bucket.purge(workerKey(subscription, worker)),
+    async workers(subscription) {
+      const entries = await readFolder<WorkerValue>(workersOf(subscription));
+      if (entries.size === 0) return [];
+      const nowMs = await serverNow();
+      return [...entries]
+        .map(([key, entry]) => ({ worker: workerOf(key), remainingMs: remaining(entry, nowMs) }))
+        .filter(({ remainingMs }) => remainingMs > 0)
+        .toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
+    },
   };
 }
 

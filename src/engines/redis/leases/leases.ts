@@ -4,6 +4,7 @@
 import { redisKeys } from '../../../contracts/redis-keys.ts';
 import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
 import type { RedisConnection } from '../connection/connection.ts';
+import { pairsOf } from '../connection/engine.ts';
 import { loadScripts } from '../connection/script.ts';
 
 const scripts = loadScripts(new URL('scripts/', import.meta.url), [
@@ -54,6 +55,16 @@ export function redisLeases(
     async leave(subscription, worker) {
       const [key = ''] = workers(subscription);
       await connection.ask((client) => client.zrem(key, worker));
+    },
+    async workers(subscription) {
+      const [key = ''] = workers(subscription);
+      const [seconds, micros] = await connection.ask((client) => client.time());
+      const cells = await connection.ask((client) => client.zrange(key, 0, -1, 'WITHSCORES'));
+      const nowMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+      return pairsOf(cells)
+        .map(([worker, expiresAtMs]) => ({ worker, remainingMs: Number(expiresAtMs) - nowMs }))
+        .filter(({ remainingMs }) => remainingMs > 0)
+        .toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
     },
   };
 }

@@ -30,9 +30,10 @@ export function redisWaiting(connection: RedisConnection, runFenced: RunFenced):
         client.zrangebyscore(blocked, '-inf', nowMs, 'LIMIT', 0, limit),
       );
     },
-    async next(key, stream, limit) {
+    async next(key, stream, limit, after) {
       const { waiting } = shardKeyspace(key);
-      const [from, to] = [`[${stream}\0`, `(${stream}\u0001`];
+      const [first, to] = rangeOf(stream);
+      const from = after === undefined ? first : `(${stream}\0${after}\u0001`;
       const members = await connection.ask((client) =>
         client.zrangebylex(waiting, from, to, 'LIMIT', 0, limit),
       );
@@ -52,7 +53,16 @@ export function redisWaiting(connection: RedisConnection, runFenced: RunFenced):
       );
       return counts.reduce((sum, each) => sum + each, 0);
     },
+    countOf(key, stream) {
+      const { waiting } = shardKeyspace(key);
+      return connection.ask((client) => client.zlexcount(waiting, ...rangeOf(stream)));
+    },
   };
+}
+
+/** The events of one stream in the sorted set of its shard. */
+function rangeOf(stream: string): [from: string, to: string] {
+  return [`[${stream}\0`, `(${stream}\u0001`];
 }
 
 /** Without the stream and the position, which are the sort key. */

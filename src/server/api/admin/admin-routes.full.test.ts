@@ -7,6 +7,7 @@ import { defineModule, type AuditEntry } from '../../../platform/index.ts';
 import { createAuditLog } from '../../../platform/audit-log.ts';
 import { projection, readModel } from '../../../projections/index.ts';
 import { apiRoutes } from '../api-routes.ts';
+import { acquireShard, newLetter } from '../../../testing/conformance/subscriptions/fixture.ts';
 import { body, openApi, until, type Api } from '../../../testing/support/server/api-rig.ts';
 
 interface Page<Item> {
@@ -406,8 +407,11 @@ test('responses match the OpenAPI document', async () => {
   const [letter] = (await get<Page<Letter>>(api, '/admin/dlq', admin)).items;
   const [message] = (await get<Page<{ id: string }>>(api, '/admin/outbox', admin)).items;
   await api.post('/admin/outbox/pause', { destination: 'd' }, admin);
-  const { store } = api.platform.engines;
+  const { store, subscriptions } = api.platform.engines;
   const [event] = await store.readAll({ limit: 1 }).toArray();
+  const fence = await acquireShard(subscriptions);
+  const parked = newLetter(fence, { parked: true });
+  await subscriptions.deadLetters.add(fence, parked);
   const audit = createAuditLog(store);
   const routes = apiRoutes({ platform: api.platform, audit }, { info: { title: '', version: '' } });
   for (const { method, path, responses } of routes) {
@@ -417,6 +421,7 @@ test('responses match the OpenAPI document', async () => {
       .replace('{stream}', 'banking.review.v1-core-saga')
       .replace('{correlationId}', event?.correlationId ?? '')
       .replace('{name}', 'sub:banking:accounts:v1')
+      .replace('{letter}', parked.id)
       .replace('{id}', id);
     const response = await get<unknown>(api, url, admin);
     const schema = responses[200]?.schema;

@@ -4,10 +4,12 @@ import type { Static, TObject } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
+import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { createSecretHider } from '../../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { errorText, payloadValue } from '../../http/masked-fields.ts';
 import {
   actorName,
   audited,
@@ -35,8 +37,8 @@ const letter = Type.Object(
     eventId: Type.String(),
     eventType: Type.String(),
     aggregateId: Type.String(),
-    payload: Type.Unknown(),
-    error: Type.String({ description: 'The error of the last attempt.' }),
+    payload: payloadValue(),
+    error: errorText('The error of the last attempt.'),
     cause: Type.Union([failureCauseSchema, Type.Null()]),
     attempts: Type.Integer(),
     createdAt: Type.String(),
@@ -53,7 +55,7 @@ const letter = Type.Object(
     parked: Type.Boolean({
       description: 'The aggregate is parked: later events are queued after this one.',
     }),
-    history: Type.Array(closed({ at: Type.String(), error: Type.String() })),
+    history: Type.Array(closed({ at: Type.String(), error: errorText() })),
     replayRequestedAt: nullable,
     discardedAt: nullable,
     discardedBy: nullable,
@@ -89,14 +91,8 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
     return { ...found, payload: hider.payload({ stream, type }, found.payload) };
   };
 
-  /** Dead letters of other tenants count as unknown. */
-  const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
-    const found = await deadLetters.get(id);
-    if (found !== undefined && isWithin(request, found.tenant)) return hide(found);
-    throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
-      details: { id },
-    });
-  };
+  const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) =>
+    hide(await findLetter(deadLetters, request, id));
 
   const change = (
     action: 'discard' | 'note' | 'replay',
@@ -139,7 +135,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       responses: { 200: returns('A page', pageOf(letter)) },
       async handle(request) {
         const { status = 'pending', limit, cursor, ...query } = request.query;
-        if (cursor !== undefined) await checkCursor(request, cursor);
+        if (cursor !== undefined) await checkLetterCursor(deadLetters, request, cursor);
         const filter = {
           ...filterOf(request, query),
           status: status === 'all' ? undefined : status,
@@ -234,22 +230,36 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
       },
     }),
   ];
+}
 
-  /** An unknown cursor would silently restart at the first page. */
-  async function checkCursor(
-    request: Pick<ApiRequest, 'principal'>,
-    cursor: string,
-  ): Promise<void> {
-    const known = await deadLetters.get(cursor);
-    if (known !== undefined && isWithin(request, known.tenant)) return;
-    throw new MillraceError(
-      'CURSOR_INVALID',
-      'cursor is invalid: pass the cursor of the previous page unchanged',
-      {
-        details: { field: 'cursor' },
-      },
-    );
-  }
+/** Dead letters of other tenants count as unknown. */
+export async function findLetter(
+  deadLetters: Pick<DeadLetterStore, 'get'>,
+  request: Pick<ApiRequest, 'principal'>,
+  id: string,
+): Promise<DeadLetter> {
+  const found = await deadLetters.get(id);
+  if (found !== undefined && isWithin(request, found.tenant)) return found;
+  throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
+    details: { id },
+  });
+}
+
+/** An unknown cursor would silently restart at the first page. */
+export async function checkLetterCursor(
+  deadLetters: Pick<DeadLetterStore, 'get'>,
+  request: Pick<ApiRequest, 'principal'>,
+  cursor: string,
+): Promise<void> {
+  const known = await deadLetters.get(cursor);
+  if (known !== undefined && isWithin(request, known.tenant)) return;
+  throw new MillraceError(
+    'CURSOR_INVALID',
+    'cursor is invalid: pass the cursor of the previous page unchanged',
+    {
+      details: { field: 'cursor' },
+    },
+  );
 }
 
 function filterOf(

@@ -8,6 +8,7 @@ import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { errorText, payloadText, payloadValue } from '../../http/masked-fields.ts';
 import {
   actorName,
   audited,
@@ -51,8 +52,8 @@ const attempt = closed({
       description: 'The headers of the request; values that may be secrets are masked.',
     }),
   ),
-  answer: Type.Optional(Type.String({ description: 'The first 2 KiB of the response.' })),
-  error: optional,
+  answer: Type.Optional(payloadText('The first 2 KiB of the response.')),
+  error: Type.Optional(errorText()),
   cause: Type.Optional(failureCauseSchema),
 });
 const message = Type.Object(
@@ -62,7 +63,7 @@ const message = Type.Object(
     sourceEventId: Type.String(),
     integrationType: Type.String(),
     eventType: Type.String(),
-    payload: json,
+    payload: payloadValue(),
     headers: Type.Optional(json),
     tenantId: optional,
     userId: optional,
@@ -77,7 +78,7 @@ const message = Type.Object(
     createdAt: Type.String(),
     updatedAt: Type.String(),
     sentAt: optional,
-    lastError: optional,
+    lastError: Type.Optional(errorText()),
     unreadable: Type.Optional(
       Type.String({ description: 'Why the stored payload or headers cannot be read.' }),
     ),

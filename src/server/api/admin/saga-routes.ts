@@ -6,6 +6,7 @@ import { sagaAt } from '../../../reactors/saga-admin.ts';
 import { sagaStatuses } from '../../../reactors/saga-index.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
+import { errorText, payloadValue } from '../../http/masked-fields.ts';
 import {
   actorName,
   audited,
@@ -34,7 +35,7 @@ const entry = Type.Object(
     updatedAtMs: Type.Integer(),
     dueAtMs: Type.Optional(Type.Integer()),
     shard: Type.Integer(),
-    reason: optional,
+    reason: Type.Optional(errorText()),
   },
   { title: 'SagaEntry' },
 );
@@ -45,7 +46,7 @@ const info = Type.Object(
     key: Type.String(),
     status,
     revision: Type.Integer(),
-    data: Type.Unknown(),
+    data: payloadValue(),
     startedAt: optional,
     updatedAt: optional,
     correlationId: optional,
@@ -54,13 +55,19 @@ const info = Type.Object(
         step: Type.String(),
         status: Type.String(),
         command: optional,
-        reason: optional,
+        reason: Type.Optional(errorText()),
       }),
     ),
     timers: Type.Array(Type.Object({ timer: Type.String(), dueAt: Type.String() })),
     queuedEvents: Type.Integer({ description: 'The number of queued events.' }),
-    reason: optional,
-    parked: Type.Optional(Type.Object({ at: Type.String(), reason: Type.String() })),
+    reason: Type.Optional(errorText()),
+    parked: Type.Optional(
+      Type.Object({
+        at: Type.String(),
+        reason: errorText(),
+        message: Type.Optional(errorText()),
+      }),
+    ),
   },
   { title: 'Saga' },
 );

@@ -8,7 +8,7 @@ import type { EngineUrls, ResolvedRole } from '../../../platform/engines/resolve
 import { roleReport } from '../../../platform/engines/role-report.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
 import { returns, routesOf, type ApiPlatform } from '../api-context.ts';
-import { closed, type AdminContext } from './admin-context.ts';
+import { closed, globalList, pageOf, type AdminContext } from './admin-context.ts';
 
 const optional = (description: string) => Type.Optional(Type.String({ description }));
 const names = Type.Array(Type.String());
@@ -39,6 +39,24 @@ const system = closed({
     roles: names,
   }),
 });
+
+const running = Type.Object(
+  {
+    id: Type.String({ description: 'The owner of its leases and claims.' }),
+    host: optional('Absent: a worker that did not send it.'),
+    pid: Type.Optional(Type.Integer()),
+    node: optional('The version of Node.js.'),
+    version: Type.Optional(Type.String()),
+    roles: names,
+    startedAt: Type.Optional(Type.String()),
+    heardAt: optional('Its last heartbeat; absent: a worker that only claims jobs.'),
+    taskTypes: Type.Optional(
+      Type.Array(Type.String(), { description: 'The types of the jobs that it runs.' }),
+    ),
+    isThis: Type.Boolean({ description: 'The process that responds.' }),
+  },
+  { title: 'Process' },
+);
 
 const finding = Type.Object({
   check: Type.String(),
@@ -81,6 +99,20 @@ export function systemRoutes({ platform }: AdminContext): readonly Route[] {
           process: thisProcess(platform),
         },
       }),
+    }),
+    globalList({
+      ...get,
+      path: '/admin/processes',
+      summary: 'The running processes of the deployment: servers and workers',
+      description:
+        'A process that was killed disappears when its lease expires, after 10 s by default.',
+      responses: {
+        200: returns(
+          'The process that responds, then the others, the oldest first',
+          pageOf(running),
+        ),
+      },
+      list: () => platform.processes(),
     }),
     route({
       ...get,

@@ -10,6 +10,7 @@ import type { Task } from '../../../tasks/task-record.ts';
 import type { NewTask, TaskQuery } from '../../../tasks/tasks.ts';
 import { flowOf } from '../../../platform/modules/flow-of.ts';
 import type { ApiRequest } from '../../../platform/modules/route.ts';
+import { errorText, payloadText, payloadValue } from '../../http/masked-fields.ts';
 import { closed, text, time, timeOf } from '../admin/admin-context.ts';
 import { isWithin, tenantWithin, type ApiPlatform } from '../api-context.ts';
 
@@ -19,14 +20,17 @@ const tenantCharsMax = 60;
 export const idParams = closed({ id: text(120, 'For example email-send.01995b2e-….') });
 export const stateSchema = Type.Enum([...taskStates]);
 export const failureSchema = Type.Object({
-  message: Type.String(),
+  message: errorText(),
   name: optional,
   code: optional,
   stack: optional,
   fingerprint: Type.Optional(Type.String({ description: 'Equal for failures of one cause.' })),
   isTerminal: Type.Optional(Type.Boolean({ description: 'Not retried.' })),
 });
-const progressSchema = Type.Object({ percent: Type.Number(), message: optional });
+const progressSchema = Type.Object({
+  percent: Type.Number(),
+  message: Type.Optional(payloadText()),
+});
 
 const step = Type.Object({
   name: Type.String(),
@@ -35,7 +39,7 @@ const step = Type.Object({
   attempts: Type.Integer(),
   startedAt: Type.String(),
   endedAt: optional,
-  result: Type.Optional(Type.Unknown()),
+  result: Type.Optional(payloadValue()),
   error: Type.Optional(failureSchema),
 });
 
@@ -46,7 +50,7 @@ export const taskSchema = Type.Object(
     tenant: optional,
     state: stateSchema,
     priority: Type.Integer({ description: '0 to 9; higher runs first.' }),
-    payload: Type.Unknown(),
+    payload: payloadValue(),
     labels: Type.Record(Type.String(), Type.String()),
     key: optional,
     concurrencyKey: optional,
@@ -57,7 +61,7 @@ export const taskSchema = Type.Object(
     revision: Type.Integer(),
     worker: optional,
     progress: Type.Optional(progressSchema),
-    result: Type.Optional(Type.Unknown()),
+    result: Type.Optional(payloadValue()),
     error: Type.Optional(failureSchema),
     waitsFor: Type.Optional(Type.Unknown()),
     endsAs: Type.Optional(
@@ -71,7 +75,7 @@ export const taskSchema = Type.Object(
       }),
     ),
     steps: Type.Array(step),
-    history: Type.Array(Type.Unknown()),
+    history: Type.Array(Type.Object({ text: Type.Optional(errorText()) })),
     correlationId: optional,
     causationId: optional,
     enqueuedAt: Type.String(),
@@ -89,7 +93,7 @@ export const timelineSchema = Type.Array(
     what: Type.String({ description: 'For example enqueued, claimed, step completed.' }),
     step: optional,
     worker: optional,
-    text: optional,
+    text: Type.Optional(errorText()),
   }),
 );
 

@@ -13,7 +13,7 @@ import {
   type MonitoredEnd,
 } from '../../../platform/monitor-tasks.ts';
 import { serverSentEvents, type SentEvent } from '../../../platform/modules/server-sent-events.ts';
-import { route, type Route } from '../../../platform/modules/route.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   audited,
   closed,
@@ -23,6 +23,7 @@ import {
   text,
   type AdminContext,
 } from '../admin/admin-context.ts';
+import { errorText, maskedBy, payloadText, payloadValue } from '../../http/masked-fields.ts';
 import { tenantWithin, returns, routesOf, type ApiPlatform } from '../api-context.ts';
 import {
   failureSchema,
@@ -65,7 +66,7 @@ const typeInfo = Type.Object(
 const outcome = Type.Object({
   id: Type.String(),
   state: stateSchema,
-  result: Type.Optional(Type.Unknown()),
+  result: Type.Optional(payloadValue()),
   error: Type.Optional(failureSchema),
 });
 
@@ -208,7 +209,7 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
             signal: request.signal,
           },
         );
-        return serverSentEvents(signalEvents(signals), request);
+        return serverSentEvents(signalEvents(signals, request.principal), request);
       },
     }),
     route({
@@ -332,9 +333,15 @@ function monitorRoutes(context: AdminContext): readonly Route[] {
   ];
 }
 
-async function* signalEvents(signals: AsyncIterable<FollowedSignal>): AsyncGenerator<SentEvent> {
+/** The fields of a signal that quote payloads. */
+const signalFields = Type.Object({ error: errorText(), message: payloadText() });
+
+async function* signalEvents(
+  signals: AsyncIterable<FollowedSignal>,
+  principal: ApiRequest['principal'],
+): AsyncGenerator<SentEvent> {
   for await (const { kind, id, at, signal } of signals) {
-    yield { event: kind, id, data: { at, ...signal } };
+    yield { event: kind, id, data: maskedBy(signalFields, { at, ...signal }, principal) };
   }
 }
 

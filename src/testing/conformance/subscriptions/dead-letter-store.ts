@@ -53,6 +53,21 @@ export const deadLetterCases: StorageCases = {
     assert.equal((await deadLetters.add(one, again)).isNew, false);
   },
 
+  async 'lists the dead letters that park their aggregate'({ storage }) {
+    const fence = await acquireShard(storage);
+    const { deadLetters } = storage;
+    const handler = fence.subscription;
+    const parked = newLetter(fence, { parked: true });
+    await deadLetters.add(fence, parked);
+    await deadLetters.add(fence, newLetter(fence, { stream: 'banking.account.v1-core-a-2' }));
+    const idsOf = async (isParked: boolean | undefined): Promise<readonly string[]> =>
+      (await deadLetters.list({ handler, parked: isParked })).map(({ id }) => id);
+    assert.deepEqual(await idsOf(true), [parked.id]);
+    assert.equal((await idsOf(false)).includes(parked.id), false);
+    assert.equal((await idsOf(undefined)).length, 2);
+    assert.equal(await deadLetters.count({ handler, parked: true }), 1);
+  },
+
   async 'a parked dead letter blocks its aggregate until it is replayed'({ storage }) {
     const fence = await acquireShard(storage);
     const { deadLetters, waiting } = storage;

@@ -111,6 +111,25 @@ export const leaseCases: StorageCases = {
     assert.deepEqual(await leases.announce(name, 'c', leaseMs), ['c']);
   },
 
+  async 'lists the active processes with their remaining time, without adding one'({
+    storage: { leases },
+  }) {
+    const name = newName();
+    const names = async (): Promise<readonly string[]> =>
+      (await leases.workers(name)).map(({ worker }) => worker);
+    assert.deepEqual(await names(), []);
+    const described = '{"pid":2}';
+    await leases.announce(name, described, leaseMs);
+    await leases.announce(newName(), 'other', leaseMs);
+    const [found] = await leases.workers(name);
+    assert.equal(found?.worker, described);
+    assert.ok(found.remainingMs > leaseMs / 2 && found.remainingMs <= leaseMs);
+    await leases.announce(name, 'dying', 30);
+    await eventually('it is forgotten', async () => (await names()).join('') === described);
+    await leases.leave(name, described);
+    assert.deepEqual(await names(), []);
+  },
+
   'another process sees the lease': {
     needs: 'crossProcess',
     async run({ storage, fixture }) {

@@ -23,6 +23,25 @@ export const waitingCases: StorageCases = {
     assert.equal(await waiting.count(fence.subscription), 3);
   },
 
+  async 'counts and pages the events of one stream'({ storage }) {
+    const fence = await acquireShard(storage);
+    const { waiting } = storage;
+    const other = `${stream}-2`;
+    const streams = [stream, other].map((each) => ({
+      stream: each,
+      due: 5,
+      events: [event(7, 1), event(8), event(9), event(300)],
+    }));
+    await waiting.park(fence, streams);
+    assert.deepEqual(await waiting.next(fence, stream, 2, at(7)), [event(8), event(9)]);
+    assert.deepEqual(await waiting.next(fence, stream, 9, at(9)), [event(300)]);
+    assert.deepEqual(await waiting.next(fence, other, 9, at(300)), []);
+    assert.equal(await waiting.countOf(fence, stream), 4);
+    assert.equal(await waiting.countOf(fence, `${stream}-3`), 0);
+    const shard = await acquireShard(storage, fence.subscription, 1);
+    assert.equal(await waiting.countOf(shard, stream), 0);
+  },
+
   async 'parking an event again updates its attempts only if it is the first'({ storage }) {
     const fence = await acquireShard(storage);
     const { waiting } = storage;

@@ -190,6 +190,13 @@ function memoryLeases({ leases, workers }: MemoryTables, clock: Clock): LeaseSto
     async leave(subscription, worker) {
       workers.get(subscription)?.delete(worker);
     },
+    async workers(subscription) {
+      const nowMs = clock.now();
+      return [...(workers.get(subscription) ?? [])]
+        .map(([worker, expiresAtMs]) => ({ worker, remainingMs: expiresAtMs - nowMs }))
+        .filter(({ remainingMs }) => remainingMs > 0)
+        .toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
+    },
   };
 }
 
@@ -292,8 +299,12 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
         .slice(0, limit)
         .map(([stream]) => stream);
     },
-    next: async (key, stream, limit) =>
-      shardIn(tables, key).blocked.get(stream)?.events.slice(0, limit) ?? [],
+    async next(key, stream, limit, after) {
+      const events = shardIn(tables, key).blocked.get(stream)?.events ?? [];
+      return events
+        .filter(({ position }) => after === undefined || position > after)
+        .slice(0, limit);
+    },
     async unblock(fence, stream) {
       checkFence(tables, fence);
       const { blocked } = shardIn(tables, fence);
@@ -309,5 +320,6 @@ function memoryWaiting(tables: MemoryTables): WaitingEvents {
       }
       return count;
     },
+    countOf: async (key, stream) => shardIn(tables, key).blocked.get(stream)?.events.length ?? 0,
   };
 }
