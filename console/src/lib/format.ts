@@ -19,10 +19,14 @@ export function durationText(ms: number): string {
   const seconds = ms / 1_000;
   if (seconds < 60) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (minutes < 60) return `${minutes} min${rest(Math.floor(seconds % 60), 's')}`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  if (hours < 48) return `${hours} h${rest(minutes % 60, 'min')}`;
+  return `${Math.floor(hours / 24)} d${rest(hours % 24, 'h')}`;
+}
+
+function rest(value: number, unit: string): string {
+  return value === 0 ? '' : ` ${value} ${unit}`;
 }
 
 const pad = (value: number, width = 2): string => String(value).padStart(width, '0');

@@ -61,7 +61,7 @@ export function NoMatch({
   return (
     <State icon={SearchX} title="Nothing matches the filter">
       {children}
-      <Button onClick={onReset}>Remove the filter</Button>
+      <Button onClick={onReset}>Clear the filter</Button>
     </State>
   );
 }

@@ -107,7 +107,7 @@ export function EventFilters({
             }}
           >
             <X size={13} aria-hidden />
-            Remove
+            Clear
           </Button>
         ) : null}
       </div>

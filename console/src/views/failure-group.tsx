@@ -78,7 +78,7 @@ export function GroupDetail({
           <li key={each.id} className="flex flex-col gap-1.5 px-3 py-2.5 text-xs">
             <div className="flex flex-wrap items-center gap-2">
               <span className="mono min-w-0 truncate font-medium">{each.type}</span>
-              {each.isFinal ? null : <Badge tone="warn">tried again</Badge>}
+              {each.isFinal ? null : <Badge tone="warn">retrying</Badge>}
               <span className="ml-auto">
                 <Time at={each.at} />
               </span>

@@ -209,7 +209,7 @@ function GroupRow({
           {group.decision !== undefined && group.decision.note !== '' ? (
             <span className="truncate">· {group.decision.note}</span>
           ) : null}
-          {final < count ? <Badge tone="warn">{countText(count - final)} tried again</Badge> : null}
+          {final < count ? <Badge tone="warn">{countText(count - final)} retrying</Badge> : null}
         </span>
       </span>
       <Trend buckets={buckets} />

@@ -214,7 +214,7 @@ const typeColumns: readonly Column<TaskType>[] = [
     cell: ({ retentionMs }) => durationText(retentionMs),
   },
   {
-    title: 'Change',
+    title: 'Actions',
     isRight: true,
     cell: (type) => (
       <div className="flex justify-end">

@@ -95,7 +95,7 @@ export async function startApi(
     ...overviewRoutes(platform, overview),
     ...failureRoutes({ platform, audit }),
     ...bulkRoutes({ platform, audit }),
-    ...destinationRoutes(platform),
+    ...destinationRoutes({ platform, audit }),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
