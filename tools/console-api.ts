@@ -15,6 +15,7 @@ export const consoleRoutes = [
   'GET /admin/failures',
   'GET /admin/failures/{fingerprint}',
   'GET /admin/dlq',
+  'GET /admin/dlq/{id}',
   'POST /admin/dlq/discard',
   'POST /admin/dlq/replay',
   'POST /admin/jobs/types/{type}/pause',

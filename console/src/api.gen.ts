@@ -425,6 +425,12 @@ export interface Api {
     readonly body: undefined;
     readonly response: { readonly items: readonly (DeadLetter)[]; readonly cursor?: string | undefined; };
   };
+  'GET /admin/dlq/{id}': {
+    readonly params: { readonly id: string; };
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: undefined;
+    readonly response: DeadLetter;
+  };
   'POST /admin/dlq/discard': {
     readonly params: Readonly<Record<string, unknown>>;
     readonly query: Readonly<Record<string, unknown>>;

@@ -85,6 +85,6 @@ describe('rights in Chromium', () => {
       }
     }
     assert.ok([...all.values()].every((buttons) => buttons.length > 0));
-    assert.equal(new Set([...all.values()].flat()).size, 11);
+    assert.equal(new Set([...all.values()].flat()).size, 12);
   });
 });

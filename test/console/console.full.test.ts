@@ -292,7 +292,7 @@ describe('the console in Chromium', () => {
     await page.getByText('2 failures, 2 causes').waitFor();
     await visit.open('failures?source=job');
     await page.getByText('Nothing matches the filter').waitFor();
-    await page.getByRole('button', { name: 'Remove the filter' }).click();
+    await page.getByRole('button', { name: 'Clear the filter' }).click();
     await page.getByRole('button', { name: 'All that match…' }).click();
     await page.getByText('2 failures as of').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();

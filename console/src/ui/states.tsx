@@ -51,6 +51,21 @@ export function Empty({
   );
 }
 
+/** What was looked for does not exist. */
+export function NotFound({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <State icon={SearchX} title={title}>
+      <p className="break-words">{children}</p>
+    </State>
+  );
+}
+
 export function NoMatch({
   onReset,
   children,

@@ -132,6 +132,8 @@ export async function startApi(
     url: http.url,
     port: http.port,
     routes,
+    handle: http.handle,
+    upgrade: http.upgrade,
     get inFlight() {
       return http.inFlight;
     },
