@@ -91,8 +91,11 @@ describe('operators in Chromium', () => {
     const bodies: string[] = [];
     before(async () => {
       receiver = createServer((request, response) => {
-        void request.toArray().then((chunks) => {
-          bodies.push(chunks.join(''));
+        let text = '';
+        request.setEncoding('utf8');
+        request.on('data', (chunk: string) => (text += chunk));
+        request.on('end', () => {
+          bodies.push(text);
           response.writeHead(204).end();
         });
       });
