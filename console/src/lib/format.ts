@@ -50,8 +50,16 @@ export function utcText(iso: string): string {
   return `${at.toISOString()} (shown as UTC${offset})`;
 }
 
+const units = [
+  { unitMs: 86_400_000, name: 'd' },
+  { unitMs: 3_600_000, name: 'h' },
+  { unitMs: 60_000, name: 'min' },
+] as const;
+
 /** `3 s ago`. */
 export function agoText(iso: string, nowMs: number): string {
   const ms = nowMs - Date.parse(iso);
-  return ms < 1_000 ? 'now' : `${durationText(Math.floor(ms / 1_000) * 1_000)} ago`;
+  if (ms < 1_000) return 'now';
+  const unit = units.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, name: 's' };
+  return `${Math.floor(ms / unit.unitMs)} ${unit.name} ago`;
 }

@@ -84,7 +84,7 @@ export function NoMatch({
 export function Command({ text }: { readonly text: string }) {
   return (
     <span className="mono flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-1 pr-1 pl-3 text-left text-text">
-      <span className="min-w-0 flex-1 overflow-x-auto whitespace-nowrap">{text}</span>
+      <span className="min-w-0 flex-1 wrap-anywhere">{text}</span>
       <CopyButton text={text} label="Copy the command" />
     </span>
   );

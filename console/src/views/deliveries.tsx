@@ -171,8 +171,35 @@ function Messages() {
 
 type Destination = ResponseOf<'GET /admin/destinations'>['items'][number];
 
+function Breaker({ breaker, openUntil }: Pick<Destination, 'breaker' | 'openUntil'>) {
+  return (
+    <span className="flex flex-wrap items-center gap-1.5">
+      <Badge tone={breaker === 'closed' ? 'good' : breaker === 'open' ? 'bad' : 'warn'}>
+        {breaker}
+      </Badge>
+      {openUntil === undefined ? null : (
+        <span className="text-2xs text-soft">
+          until <Time at={openUntil} />
+        </span>
+      )}
+    </span>
+  );
+}
+
 const destinationColumns: readonly Column<Destination>[] = [
-  { title: 'Destination', cell: ({ destination }) => <RowName name={destination} /> },
+  {
+    title: 'Destination',
+    cell: ({ destination, breaker, openUntil }) => (
+      <>
+        <RowName name={destination} />
+        {breaker === 'closed' ? null : (
+          <span className="md:hidden">
+            <Breaker breaker={breaker} openUntil={openUntil} />
+          </span>
+        )}
+      </>
+    ),
+  },
   {
     title: 'State',
     cell: ({ pausedAt, pausedBy, module }) =>
@@ -191,18 +218,8 @@ const destinationColumns: readonly Column<Destination>[] = [
   },
   {
     title: 'Breaker',
-    cell: ({ breaker, openUntil }) => (
-      <span className="flex flex-wrap items-center gap-1.5">
-        <Badge tone={breaker === 'closed' ? 'good' : breaker === 'open' ? 'bad' : 'warn'}>
-          {breaker}
-        </Badge>
-        {openUntil === undefined ? null : (
-          <span className="text-2xs text-soft">
-            until <Time at={openUntil} />
-          </span>
-        )}
-      </span>
-    ),
+    isExtra: true,
+    cell: ({ breaker, openUntil }) => <Breaker breaker={breaker} openUntil={openUntil} />,
   },
   {
     title: 'Calls per second',

@@ -243,7 +243,9 @@ function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause
   return (
     <details>
       <summary className="mono cursor-pointer text-soft">{title} · stack</summary>
-      <pre className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">{stack}</pre>
+      <pre tabIndex={0} className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">
+        {stack}
+      </pre>
     </details>
   );
 }

@@ -67,7 +67,7 @@ async function workOver(
     clock: systemClock,
     engines: {
       bus: () => engines.open('bus'),
-      has: engines.has,
+      has: (role) => engines.has(role),
       sagas: await engines.open('sagas'),
       store,
     },
