@@ -1,4 +1,4 @@
-// Several operators, a payment from its request to its webhook, and input that nobody expects, in a real browser.
+// Several operators, a payment from its request to its webhook, and invalid addresses, in a real browser.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -9,9 +9,10 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { createEnvelope } from '../../src/contracts/index.ts';
 import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { defineModule } from '../../src/platform/index.ts';
+import { until } from '../../src/testing/support/server/api-rig.ts';
 import { launchBrowser, openConsole, type ConsoleRig } from './console-rig.ts';
 
-/** An event of its own for each number, in one stream. */
+/** Events with consecutive numbers, in one stream. */
 async function appendMany(rig: ConsoleRig, count: number, id = '1'): Promise<void> {
   const aggregate = { bc: 'shop', type: 'order', id };
   const context = { tenant: 'core', aggregate, correlationId: 'many' };
@@ -211,6 +212,37 @@ describe('operators in Chromium', () => {
     await page.getByText('1 delivery').waitFor();
   });
 
+  test('5,000 failures of 3 causes are 3 rows, and one of them is replayed whole', async () => {
+    await using rig = await openConsole(browser);
+    const { outbox } = rig.api.platform.engines;
+    assert.ok(outbox !== undefined);
+    const places = ['partner:a', 'partner:b', 'partner:c'];
+    for (let done = 0; done < 5_000; done += 1_000) {
+      await outbox.enqueueMany(
+        Array.from({ length: 1_000 }, (_, at) => ({
+          sourceStreamId: 'banking.account.v1-core-a1',
+          sourceEventId: `event-${done + at}`,
+          integrationType: places[(done + at) % 3] ?? '',
+          eventType: 'account.opened.v1',
+          payload: { amount: 14 },
+          tenantId: 'core',
+        })),
+      );
+    }
+    await until(async () => (await outbox.counts()).DEAD === 5_000);
+    await using visit = await rig.visit({ scope: 'operate' });
+    const { page } = visit;
+    await visit.open('failures');
+    await page.getByText('5,000 failures, 3 causes').waitFor();
+    assert.equal(await page.getByRole('button', { name: /partner:/ }).count(), 3);
+    rig.api.faults.isFixed = true;
+    await page.getByRole('button', { name: /partner:b/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1,667' }).click();
+    await page.getByText('Replay requested for 1,667 of 1,667').waitFor();
+    await page.getByText('3,333 failures, 2 causes').waitFor();
+    await until(async () => (await outbox.counts()).SENT === 1_667);
+  });
+
   test('a search ends at its limit, says how far it looked, and continues', async () => {
     await using rig = await openConsole(browser);
     await rig.append('order.placed.v1', { id: 'old', payload: { customer: 'c-7' } });
@@ -256,7 +288,7 @@ describe('operators in Chromium', () => {
       .waitFor();
   });
 
-  test('what nobody expects in an address is named, and the rest of the page stands', async () => {
+  test('an invalid part of an address is named, and the rest of the page stays', async () => {
     await using rig = await openConsole(browser);
     await rig.append('order.placed.v1', { payload: { n: 1 } });
     await rig.api.fail('core');

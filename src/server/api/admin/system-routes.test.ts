@@ -121,7 +121,7 @@ test('a test message goes through the outbox, has a trace, and is audited', asyn
     [['destination.test', 'partner:x', 'done']],
   );
 
-  // Nobody sends to it: the message ends with the reason and is not retried.
+  // No module sends to it: the message ends with the reason and is not retried.
   const unknown = await body<{ id: string }>(await send('pager:x', operator));
   await until(async () => (await outbox?.find(unknown.id))?.status === 'DEAD');
   assert.match((await outbox?.find(unknown.id))?.lastError ?? '', /unknown destination 'pager:x'/);
