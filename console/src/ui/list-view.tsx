@@ -180,17 +180,22 @@ export function Table<Row>({
 export function RowName({ name, about }: { readonly name: string; readonly about?: ReactNode }) {
   return (
     <span className="block min-w-0">
-      <span className="mono font-medium wrap-anywhere">
-        {name.split(/(?<=[:.])/).map((part, at) => (
-          <Fragment key={at}>
-            {at === 0 ? null : <wbr />}
-            {part}
-          </Fragment>
-        ))}
-      </span>
+      <span className="mono font-medium wrap-anywhere">{breakable(name)}</span>
       {about === undefined ? null : (
-        <span className="block text-2xs break-all text-soft">{about}</span>
+        <span className="block text-2xs wrap-anywhere text-soft">
+          {typeof about === 'string' ? breakable(about) : about}
+        </span>
       )}
     </span>
   );
+}
+
+/** A name that breaks after its separators if it does not fit. */
+function breakable(name: string): ReactNode {
+  return name.split(/(?<=[:.])/).map((part, at) => (
+    <Fragment key={at}>
+      {at === 0 ? null : <wbr />}
+      {part}
+    </Fragment>
+  ));
 }
