@@ -204,6 +204,8 @@ async function scroll(browser: Browser, rows: number): Promise<Runner> {
         new Promise((resolve) => {
           const box = document.querySelector('[role=listbox]');
           const by = box.scrollHeight / 200;
+          // The list is at its top already if an earlier round has loaded it.
+          box.scrollTop = box.scrollHeight;
           const step = () => {
             box.scrollTop -= by;
             if (box.scrollTop <= 0) resolve();

@@ -28,4 +28,5 @@ test('takes percentiles by nearest rank', () => {
 test('computes the largest deviation of the rounds from their median', () => {
   assert.equal(spread([100, 90, 120]), 0.2);
   assert.equal(spread([5]), 0);
+  assert.equal(spread([0, 0]), 0);
 });

@@ -17,7 +17,8 @@ export function percentile(values: readonly number[], percent: number): number {
 /** The largest deviation of a round from the median, as a share of the median. */
 export function spread(values: readonly number[]): number {
   const middle = median(values);
-  return Math.max(...values.map((value) => Math.abs(value - middle))) / middle;
+  const largest = Math.max(...values.map((value) => Math.abs(value - middle)));
+  return largest === 0 ? 0 : largest / middle;
 }
 
 function ascending(values: readonly number[]): number[] {

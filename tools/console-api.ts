@@ -10,6 +10,7 @@ export const consoleRoutes = [
   'DELETE /console/session',
   'GET /admin/audit',
   'GET /admin/destinations',
+  'POST /admin/destinations/test',
   'GET /admin/doctor',
   'GET /admin/failures',
   'GET /admin/failures/{fingerprint}',

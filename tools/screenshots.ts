@@ -29,6 +29,12 @@ const views: Readonly<Record<string, string>> = {
   trace: 'traces/flow-9',
   'trace-node': 'traces/flow-9?only=failures',
   'trace-unknown': 'traces/never',
+  'trace-list': 'traces/flow-9?view=list',
+  'trace-explain': 'traces/flow-9?view=explain',
+  'traces-failed': 'traces?show=failed',
+  'event-search': 'events?payload=customer.city%3DLondon&since=1h',
+  'event-missing': 'streams/shop.order.v1-core-7?at=99',
+  'bulk-discard': 'failures?all=discard',
   subscriptions: 'subscriptions',
   'subscription-open': 'subscriptions?open=sub:banking:alarm:v1',
   projections: 'projections',
@@ -36,6 +42,7 @@ const views: Readonly<Record<string, string>> = {
   'job-open': 'jobs?open=FAILED_JOB',
   'job-types': 'jobs?show=types',
   'job-none': 'jobs?type=no-such-type',
+  'job-workers': 'jobs?show=workers',
   deliveries: 'deliveries',
   'delivery-open': 'deliveries?open=DEAD_MESSAGE',
   destinations: 'deliveries?show=destinations',
@@ -58,6 +65,14 @@ try {
         await show(visit, path.replace('FAILED_JOB', ids.job).replace('DEAD_MESSAGE', ids.message));
         await visit.page.screenshot({ path: join(folder, `${name}-${theme}-${size}.png`) });
       }
+      await visit.open('traces/flow-9');
+      await visit.page.keyboard.press('?');
+      await visit.page.getByRole('dialog').waitFor();
+      await visit.page.screenshot({ path: join(folder, `shortcuts-${theme}-${size}.png`) });
+      await visit.open('deliveries?show=destinations');
+      await visit.page.getByRole('button', { name: 'Send a test' }).first().click();
+      await visit.page.getByRole('dialog').waitFor();
+      await visit.page.screenshot({ path: join(folder, `send-test-${theme}-${size}.png`) });
       await visit.open();
       await visit.page.keyboard.press('Control+k');
       await visit.page.getByRole('combobox').fill('flow-9');

@@ -329,11 +329,19 @@ export interface Api {
         readonly undelivered: number;
         readonly breaker: 'closed' | 'open' | 'half-open';
         readonly openUntil?: string | undefined;
+        readonly perSecond?: number | undefined;
+        readonly p95Ms?: number | undefined;
         readonly pausedAt?: string | undefined;
         readonly pausedBy?: string | undefined;
       })[];
       readonly cursor?: string | undefined;
     };
+  };
+  'POST /admin/destinations/test': {
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly query: Readonly<Record<string, unknown>>;
+    readonly body: { readonly destination: string; };
+    readonly response: { readonly id: string; readonly correlationId: string; };
   };
   'GET /admin/doctor': {
     readonly params: Readonly<Record<string, unknown>>;

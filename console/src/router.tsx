@@ -43,14 +43,14 @@ export interface EventSearch {
   /** ISO 8601. */
   readonly from?: string | undefined;
   readonly until?: string | undefined;
-  /** The position of the open event. */
+  /** The open event: `<stream>@<revision>`. */
   readonly sel?: string | undefined;
   readonly live?: boolean | undefined;
 }
 
 interface StreamSearch {
-  /** The revision of the open event. */
-  readonly at?: number | undefined;
+  /** The revision of the open event, as it was typed. */
+  readonly at?: number | string | undefined;
 }
 
 export interface TraceSearch {
@@ -148,7 +148,7 @@ const stream = createRoute({
   getParentRoute: () => root,
   path: '/streams/$stream',
   validateSearch: (search: Search): StreamSearch => ({
-    at: typeof search['at'] === 'number' ? search['at'] : undefined,
+    at: typeof search['at'] === 'number' ? search['at'] : text(search['at']),
   }),
   component: lazyRouteComponent(() => import('./views/stream.tsx'), 'StreamView'),
 });

@@ -281,8 +281,10 @@ function Help({
     ['/', 'Filter of this view'],
     ['j k', 'Next and previous row'],
     ['Enter', 'Open the row'],
-    ['Esc', 'Close'],
-    ['l', 'Live on or off'],
+    ['Esc', 'Close the details'],
+    ['l', 'Live on or off, in Events'],
+    ['e', 'Waterfall or explanation, in a trace'],
+    ['o', 'Fold or unfold the selected row, in a trace'],
     ...views.map(({ keys, title }) => [keys, title] as const),
     ['?', 'This help'],
   ];

@@ -96,7 +96,7 @@ export async function openExistingStore(
 }
 
 /**
- * The engines of store, outbox and keys, as the environment or the configuration file names them. Roles that the store
+ * The engines of store, outbox, keys, bus and tasks, as the environment or the configuration file names them. Roles that the store
  * lacks, such as the checkpoints of a KurrentDB store, are in one of the others. Fails if a database does not exist;
  * migrates nothing.
  */
@@ -105,8 +105,9 @@ export async function openExistingRoles(
   given: string | undefined,
 ): Promise<EngineSet> {
   const { loadConfig } = await import('../platform/config/millrace-config.ts');
-  const { engines: { store = '', outbox, keys } = {} } = await loadConfig(context);
-  const urls = { store: given === undefined ? store : storeUrl(context, given), outbox, keys };
+  const { engines: { store = '', outbox, keys, bus, tasks } = {} } = await loadConfig(context);
+  const url = given === undefined ? store : storeUrl(context, given);
+  const urls = { store: url, outbox, keys, bus, tasks };
   const { createEngineSet } = await import('../platform/engines/open-engines.ts');
   const engines = createEngineSet({ urls, needs: {} }, { migrate: 'off' });
   await checkExists(context, urls.store);

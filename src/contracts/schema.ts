@@ -136,9 +136,16 @@ function describe(definition: TSchema, path: string): string | undefined {
     if (!isRecord(node) || !isRecord(node['properties'])) return undefined;
     node = node['properties'][segment];
   }
-  return isRecord(node) && typeof node['description'] === 'string'
-    ? `must be ${node['description']}`
+  const description = isRecord(node) ? node['description'] : undefined;
+  return typeof description === 'string' && !/^(?:Default|For example)\b/.test(description)
+    ? `must be ${inSentence(description)}`
     : undefined;
+}
+
+/** `A UUID` and `The cursor.` as parts of a sentence. */
+function inSentence(description: string): string {
+  const article = /^(?:An?|The) /.exec(description)?.[0] ?? '';
+  return article.toLowerCase() + description.slice(article.length).replace(/\.$/, '');
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

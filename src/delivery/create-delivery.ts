@@ -11,6 +11,7 @@ import { safeObserver } from '../foundation/safe-observer.ts';
 import { createCallDeadlines } from '../foundation/async/call-deadlines.ts';
 import type { BreakerStore } from './breaker-store.ts';
 import { createBreakers } from './breakers.ts';
+import { createCallSamples, type CallActivity } from './call-samples.ts';
 import { createCallSlots } from './call-slots.ts';
 import {
   breakerLimits,
@@ -76,6 +77,8 @@ export interface Delivery {
   ) => Promise<DeliveryOutcome>;
   /** The breaker of one integration type, for screens and health checks. */
   breakerOf(integrationType: string): BreakerState;
+  /** The calls of the last 5 minutes by integration type, in this process. */
+  activity(): ReadonlyMap<string, CallActivity>;
 }
 
 export const deliveryLimits = {
@@ -123,6 +126,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   );
   const deadlines = createCallDeadlines(clock);
   const limiter = createRateLimiter();
+  const samples = createCallSamples(clock.now());
   const slots = createCallSlots(clock, rateWaitMsMax);
   const breakers = createBreakers({
     clock,
@@ -173,7 +177,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const outcome = await observed(message, attempt, (traced) =>
       callDestination(settings, traced, context),
     );
-    observer.record?.('delivery_duration_seconds', (clock.now() - startedAtMs) / 1_000, {
+    const durationMs = clock.now() - startedAtMs;
+    samples.add(integrationType, { atMs: startedAtMs, durationMs });
+    observer.record?.('delivery_duration_seconds', durationMs / 1_000, {
       destination: integrationType,
       correlationId: message.correlationId,
     });
@@ -291,6 +297,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   return {
     breakerOf: (type) => breakers.stateOf(type),
+    activity: () => samples.activity(clock.now()),
     async deliver(message, context = {}) {
       const { signal = neverAborted, attempt = (message.attempts ?? 0) + 1, limit } = context;
       const { integrationType, tenantId, userId, correlationId } = message;

@@ -6,6 +6,7 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, idFromKey } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
+import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { liveSystemStream, systemEvent } from '../store/system-stream.ts';
 
@@ -24,6 +25,17 @@ export interface AuditRequest {
   readonly target: string;
   readonly actor: AuditActor;
   readonly requestId?: string | undefined;
+}
+
+/** The event of a recorded action. */
+export interface AuditRecord {
+  readonly eventId: string;
+  /** That of the action and its outcome. */
+  readonly correlationId: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly position: Position;
+  readonly recordedAtMs: number;
 }
 
 export interface AuditEntry extends AuditRequest {
@@ -53,8 +65,11 @@ export interface AuditPage {
 }
 
 export interface AuditLog {
-  /** Records the action, executes it, and records its outcome. An action that cannot be recorded is not executed. */
-  run<T>(request: AuditRequest, work: () => Promise<T>): Promise<T>;
+  /**
+   * Records the action, executes it, and records its outcome. An action that cannot be recorded is not executed. `work` gets
+   * the record, which may be the source of what it writes.
+   */
+  run<T>(request: AuditRequest, work: (record: AuditRecord) => Promise<T>): Promise<T>;
   /** Lists entries, newest first. A page with a cursor may be short or empty: it shows how far the log was searched. */
   list(
     filter: AuditFilter,
@@ -118,11 +133,12 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
     type: string,
     eventIds: { readonly eventId: string; readonly correlationId: string },
     payload: object,
-  ): Promise<void> => {
+  ): Promise<AuditRecord> => {
     const stream = await keep();
     const event = systemEvent(stream, type, { ...eventIds, payload, clock });
     try {
-      await store.append(stream, [event], { system: true });
+      const { revision, position } = await store.append(stream, [event], { system: true });
+      return { ...eventIds, stream, revision, position, recordedAtMs: clock.now() };
     } catch (error) {
       // The stream was removed: the next action is recorded under another name.
       if (hasCode(error, 'STREAM_DELETED')) kept = undefined;
@@ -142,9 +158,9 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   return {
     async run(request, work) {
       const id = ids.next();
-      await write(auditRequestedType, { eventId: id, correlationId: id }, request);
+      const record = await write(auditRequestedType, { eventId: id, correlationId: id }, request);
       try {
-        const result = await work();
+        const result = await work(record);
         await end(id, { outcome: 'done' });
         return result;
       } catch (error) {

@@ -12,6 +12,7 @@ export {
   type AuditFilter,
   type AuditLog,
   type AuditLogOptions,
+  type AuditRecord,
   type AuditPage,
   type AuditRequest,
 } from './audit-log.ts';

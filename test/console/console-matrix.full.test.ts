@@ -91,6 +91,6 @@ describe('rights in Chromium', () => {
       }
     }
     assert.ok([...all.values()].every((buttons) => buttons.length > 0));
-    assert.equal(new Set([...all.values()].flat()).size, 13);
+    assert.equal(new Set([...all.values()].flat()).size, 14);
   });
 });

@@ -191,6 +191,31 @@ describe('the views of an operator in Chromium', () => {
     }
   });
 
+  for (const theme of ['light', 'dark'] as const) {
+    test(`every ${theme} view is designed for nothing, and leaves nothing serious for axe`, async () => {
+      await using rig = await openConsole(browser);
+      await using visit = await rig.visit({ theme, bypassCsp: true });
+      for (const [path, text] of [
+        ['failures', 'Nothing has failed'],
+        ['traces', 'No flows yet'],
+        ['traces?show=failed', 'No flow failed'],
+        ['traces?show=slow', 'No flows yet'],
+        ['deliveries', 'No messages'],
+        ['deliveries?show=destinations', 'partner'],
+        ['jobs', 'No jobs yet'],
+        ['jobs?show=workers', 'workers'],
+        ['audit?actor=unknown', 'Nothing matches the filter'],
+        ['streams/shop.order.v1-core-never', 'This stream has no events'],
+        ['events?payload=a%3D1', 'Nothing matches the filter'],
+        ['no/such/page', 'There is no such page'],
+      ] as const) {
+        await visit.open(path);
+        await visit.page.locator('#main').getByText(text).first().waitFor();
+        assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
+      }
+    });
+  }
+
   test('every view fits a screen of 360 pixels, and leaves nothing serious for axe', async () => {
     await using rig = await openConsole(browser);
     const views = await fill(rig);
@@ -201,6 +226,11 @@ describe('the views of an operator in Chromium', () => {
         await visit.page.getByText(text).first().waitFor();
         const width = await visit.page.evaluate('document.documentElement.scrollWidth');
         assert.equal(width, 360, path);
+        // A box hides what does not fit into it.
+        const isCut = await visit.page.evaluate(
+          "[...document.querySelectorAll('#main table')].some((each) => each.scrollWidth > each.parentElement.clientWidth)",
+        );
+        assert.equal(isCut, false, path);
         assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
       }
     }

@@ -292,7 +292,7 @@ describe('the console in Chromium', () => {
     await page.getByText('2 failures, 2 causes').waitFor();
     await visit.open('failures?source=job');
     await page.getByText('Nothing matches the filter').waitFor();
-    await page.getByRole('button', { name: 'Remove the filter' }).click();
+    await page.getByRole('button', { name: 'Clear the filter' }).click();
     await page.getByRole('button', { name: 'All that match…' }).click();
     await page.getByText('2 failures as of').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
@@ -412,11 +412,23 @@ describe('the console in Chromium', () => {
 
   test('fits a screen of 360 pixels', async () => {
     await using rig = await openConsole(browser);
+    await rig.api.fail('core', 'flow-9');
     await using visit = await rig.visit({ width: 360, height: 740 });
     const { page } = visit;
-    for (const path of ['', 'events', 'events?since=1h', 'traces', 'traces?show=failed']) {
+    for (const [path, text] of [
+      ['', 'Needs attention'],
+      ['events', 'account.deposited.v1'],
+      ['events?since=1h', 'account.deposited.v1'],
+      ['traces', 'flow-9'],
+      ['traces?show=failed', 'flow-9'],
+      ['traces/flow-9', 'sub:banking:alarm:v1'],
+      ['traces/flow-9?view=list', 'sub:banking:alarm:v1'],
+      ['traces/flow-9?view=explain', 'What waits'],
+      ['failures?all=discard', 'Reason, stored with each of them'],
+      ['failures', 'out of order'],
+    ] as const) {
       await visit.open(path);
-      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByText(text).first().waitFor();
       const width = await page.evaluate('document.documentElement.scrollWidth');
       assert.equal(width, 360, path);
     }

@@ -19,10 +19,14 @@ export function durationText(ms: number): string {
   const seconds = ms / 1_000;
   if (seconds < 60) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  if (minutes < 60) return `${minutes} min${rest(Math.floor(seconds % 60), 's')}`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  if (hours < 48) return `${hours} h${rest(minutes % 60, 'min')}`;
+  return `${Math.floor(hours / 24)} d${rest(hours % 24, 'h')}`;
+}
+
+function rest(value: number, unit: string): string {
+  return value === 0 ? '' : ` ${value} ${unit}`;
 }
 
 const pad = (value: number, width = 2): string => String(value).padStart(width, '0');
@@ -46,8 +50,16 @@ export function utcText(iso: string): string {
   return `${at.toISOString()} (shown as UTC${offset})`;
 }
 
+const units = [
+  { unitMs: 86_400_000, name: 'd' },
+  { unitMs: 3_600_000, name: 'h' },
+  { unitMs: 60_000, name: 'min' },
+] as const;
+
 /** `3 s ago`. */
 export function agoText(iso: string, nowMs: number): string {
   const ms = nowMs - Date.parse(iso);
-  return ms < 1_000 ? 'now' : `${durationText(Math.floor(ms / 1_000) * 1_000)} ago`;
+  if (ms < 1_000) return 'now';
+  const unit = units.find(({ unitMs }) => ms >= unitMs) ?? { unitMs: 1_000, name: 's' };
+  return `${Math.floor(ms / unit.unitMs)} ${unit.name} ago`;
 }

@@ -5,7 +5,7 @@ import type { LucideIcon } from 'lucide-react';
 import { useState } from 'react';
 import type { RouteName } from '../lib/api.ts';
 import { allows, useSession } from '../lib/session.ts';
-import { Button } from './parts.tsx';
+import { Button, cx } from './parts.tsx';
 import { Modal } from './sheet.tsx';
 
 export interface Action {
@@ -48,7 +48,7 @@ export function Actions({
   if (allowed.length === 0 && data === undefined && error === null) return null;
   return (
     <div className="relative z-10 flex flex-col gap-2">
-      <div className="flex flex-wrap gap-2">
+      <div className={cx('flex flex-wrap gap-2', isInRow && 'justify-end')}>
         {allowed.map((action) => {
           const { route, label, icon: Icon, isMain = false, confirm } = action;
           return (

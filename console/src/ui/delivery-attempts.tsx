@@ -35,14 +35,16 @@ export function DeliveryAttempts({
             <span className="ml-auto text-soft">{durationText(durationMs)}</span>
           </p>
           {headers === undefined ? null : (
-            <pre className="mt-1 max-h-32 overflow-auto text-[11px] text-soft">
+            <pre tabIndex={0} className="mt-1 max-h-32 overflow-auto text-[11px] text-soft">
               {Object.entries(headers)
                 .map(([name, value]) => `${name}: ${value}`)
                 .join('\n')}
             </pre>
           )}
           {answer === '' ? null : (
-            <pre className="mt-1 max-h-32 overflow-auto text-[11px]">{answer}</pre>
+            <pre tabIndex={0} className="mt-1 max-h-32 overflow-auto text-[11px]">
+              {answer}
+            </pre>
           )}
         </li>
       ))}

@@ -112,7 +112,7 @@ export function TextFilters<Name extends string>({
       {given.replaceAll(/["[\],]/g, '') === '' ? null : (
         <Button look="quiet" onClick={() => apply([])}>
           <X size={13} aria-hidden />
-          Remove
+          Clear
         </Button>
       )}
     </form>

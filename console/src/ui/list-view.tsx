@@ -1,7 +1,7 @@
 // A list view: title, filters, one table for all views with its states, and the keys to move in it.
 
 import { ArrowUp } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { useShortcuts } from '../lib/keys.ts';
 import type { List } from '../lib/list.ts';
 import { Button, cx, PageTitle } from './parts.tsx';
@@ -121,9 +121,11 @@ export function Table<Row>({
   open,
   onOpen,
 }: Rows<Row> & { readonly rows: readonly Row[] }) {
+  const lastNarrow = columns.findLastIndex(({ isExtra }) => isExtra !== true);
   const place = ({ isRight, isExtra }: Column<Row>, at: number): string =>
     cx(
       at === 0 ? 'pr-2 pl-4' : at === columns.length - 1 ? 'pr-4 pl-2' : 'px-2',
+      at === lastNarrow && 'max-md:pr-4',
       isRight === true && 'text-right',
       isExtra === true && 'max-md:hidden',
     );
@@ -178,10 +180,22 @@ export function Table<Row>({
 export function RowName({ name, about }: { readonly name: string; readonly about?: ReactNode }) {
   return (
     <span className="block min-w-0">
-      <span className="mono font-medium break-all">{name}</span>
+      <span className="mono font-medium wrap-anywhere">{breakable(name)}</span>
       {about === undefined ? null : (
-        <span className="block text-2xs break-all text-soft">{about}</span>
+        <span className="block text-2xs wrap-anywhere text-soft">
+          {typeof about === 'string' ? breakable(about) : about}
+        </span>
       )}
     </span>
   );
+}
+
+/** A name that breaks after its separators if it does not fit. */
+function breakable(name: string): ReactNode {
+  return name.split(/(?<=[:.])/).map((part, at) => (
+    <Fragment key={at}>
+      {at === 0 ? null : <wbr />}
+      {part}
+    </Fragment>
+  ));
 }

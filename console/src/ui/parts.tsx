@@ -256,7 +256,9 @@ export function Fact({ name, children }: { readonly name: string; readonly child
   return (
     <>
       <dt className="py-1 text-soft">{name}</dt>
-      <dd className="flex min-w-0 flex-wrap items-center gap-1 py-1">{children}</dd>
+      <dd className="flex min-w-0 flex-wrap items-center gap-1 py-1 has-[>.mono+button]:flex-nowrap">
+        {children}
+      </dd>
     </>
   );
 }

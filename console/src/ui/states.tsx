@@ -51,6 +51,21 @@ export function Empty({
   );
 }
 
+/** What was looked for does not exist. */
+export function NotFound({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <State icon={SearchX} title={title}>
+      <p className="break-words">{children}</p>
+    </State>
+  );
+}
+
 export function NoMatch({
   onReset,
   children,
@@ -61,7 +76,7 @@ export function NoMatch({
   return (
     <State icon={SearchX} title="Nothing matches the filter">
       {children}
-      <Button onClick={onReset}>Remove the filter</Button>
+      <Button onClick={onReset}>Clear the filter</Button>
     </State>
   );
 }
@@ -69,7 +84,7 @@ export function NoMatch({
 export function Command({ text }: { readonly text: string }) {
   return (
     <span className="mono flex max-w-full items-center gap-1 rounded-md border border-line bg-sunken py-1 pr-1 pl-3 text-left text-text">
-      <span className="min-w-0 flex-1 overflow-x-auto whitespace-nowrap">{text}</span>
+      <span className="min-w-0 flex-1 wrap-anywhere">{text}</span>
       <CopyButton text={text} label="Copy the command" />
     </span>
   );

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { OutboxMessage } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
-import { countText } from '../lib/format.ts';
+import { countText, durationText, rateText } from '../lib/format.ts';
 import { listOf, pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
 import type { DeliverySearch } from '../router.tsx';
@@ -54,7 +54,7 @@ const columns: readonly Column<OutboxMessage>[] = [
 ];
 
 const changes: Column<OutboxMessage> = {
-  title: 'Change',
+  title: 'Actions',
   isRight: true,
   isExtra: true,
   cell: (message) => (
@@ -171,8 +171,35 @@ function Messages() {
 
 type Destination = ResponseOf<'GET /admin/destinations'>['items'][number];
 
+function Breaker({ breaker, openUntil }: Pick<Destination, 'breaker' | 'openUntil'>) {
+  return (
+    <span className="flex flex-wrap items-center gap-1.5">
+      <Badge tone={breaker === 'closed' ? 'good' : breaker === 'open' ? 'bad' : 'warn'}>
+        {breaker}
+      </Badge>
+      {openUntil === undefined ? null : (
+        <span className="text-2xs text-soft">
+          until <Time at={openUntil} />
+        </span>
+      )}
+    </span>
+  );
+}
+
 const destinationColumns: readonly Column<Destination>[] = [
-  { title: 'Destination', cell: ({ destination }) => <RowName name={destination} /> },
+  {
+    title: 'Destination',
+    cell: ({ destination, breaker, openUntil }) => (
+      <>
+        <RowName name={destination} />
+        {breaker === 'closed' ? null : (
+          <span className="md:hidden">
+            <Breaker breaker={breaker} openUntil={openUntil} />
+          </span>
+        )}
+      </>
+    ),
+  },
   {
     title: 'State',
     cell: ({ pausedAt, pausedBy, module }) =>
@@ -191,17 +218,23 @@ const destinationColumns: readonly Column<Destination>[] = [
   },
   {
     title: 'Breaker',
-    cell: ({ breaker, openUntil }) => (
-      <span className="flex flex-wrap items-center gap-1.5">
-        <Badge tone={breaker === 'closed' ? 'good' : breaker === 'open' ? 'bad' : 'warn'}>
-          {breaker}
-        </Badge>
-        {openUntil === undefined ? null : (
-          <span className="text-2xs text-soft">
-            until <Time at={openUntil} />
-          </span>
-        )}
-      </span>
+    isExtra: true,
+    cell: ({ breaker, openUntil }) => <Breaker breaker={breaker} openUntil={openUntil} />,
+  },
+  {
+    title: 'Calls per second',
+    isRight: true,
+    isExtra: true,
+    cell: ({ perSecond }) => (
+      <span className="text-soft">{perSecond === undefined ? '–' : rateText(perSecond)}</span>
+    ),
+  },
+  {
+    title: 'p95',
+    isRight: true,
+    isExtra: true,
+    cell: ({ p95Ms }) => (
+      <span className="text-soft">{p95Ms === undefined ? '–' : durationText(p95Ms)}</span>
     ),
   },
   {
@@ -211,7 +244,7 @@ const destinationColumns: readonly Column<Destination>[] = [
     cell: ({ undelivered }) => <span className="text-soft">{countText(undelivered)}</span>,
   },
   {
-    title: 'Change',
+    title: 'Actions',
     isRight: true,
     cell: ({ destination, pausedAt }) => (
       <div className="flex justify-end">
@@ -230,7 +263,9 @@ function Destinations() {
   return (
     <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="Deliveries">
-        <span className="text-xs text-soft">breakers of the process that responds</span>
+        <span className="text-xs text-soft">
+          breakers, and calls of the last 5 minutes, of the process that responds
+        </span>
       </PageTitle>
       <div className="flex">
         <Tabs />

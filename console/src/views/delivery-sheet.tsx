@@ -1,7 +1,8 @@
 // One message of the outbox: where it goes, each attempt, its payload, and what an operator can do.
 
 import { useQuery } from '@tanstack/react-query';
-import { FastForward, Pause, Play, RotateCw, Trash2 } from 'lucide-react';
+import { useNavigate } from '@tanstack/react-router';
+import { FastForward, Pause, Play, RotateCw, Send, Trash2 } from 'lucide-react';
 import type { OutboxMessage } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { poll } from '../lib/list.ts';
@@ -17,7 +18,7 @@ export const statusTitles: Readonly<Record<Status, string>> = {
   PENDING: 'pending',
   CLAIMED: 'sending',
   SENT: 'sent',
-  FAILED: 'tried again',
+  FAILED: 'retrying',
   DEAD: 'dead',
   DISCARDED: 'discarded',
 };
@@ -210,6 +211,7 @@ export function DestinationActions({
   readonly destination: string;
   readonly isPaused: boolean;
 }) {
+  const navigate = useNavigate();
   const verb = isPaused ? 'resume' : 'pause';
   const route = `POST /admin/outbox/${verb}` as const;
   return (
@@ -224,6 +226,17 @@ export function DestinationActions({
           run: async () => {
             const { paused } = await call(route, { body: { destination } });
             return paused ? 'Paused. New messages wait.' : 'Resumed.';
+          },
+        },
+        {
+          route: 'POST /admin/destinations/test',
+          label: 'Send a test',
+          icon: Send,
+          confirm: `${destination} receives one message of the type millrace.test.v1, now. It is not retried.`,
+          run: async () => {
+            const { id } = await call('POST /admin/destinations/test', { body: { destination } });
+            await navigate({ to: '/deliveries', search: { open: id } });
+            return 'The test message is in the outbox.';
           },
         },
       ]}

@@ -109,7 +109,7 @@ export function EventFilters({
             }}
           >
             <X size={13} aria-hidden />
-            Remove
+            Clear
           </Button>
         ) : null}
       </div>

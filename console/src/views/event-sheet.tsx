@@ -1,5 +1,7 @@
 // One event: where it came from, what it contains, and where to go from it.
 
+import { useQuery } from '@tanstack/react-query';
+import { call } from '../lib/api.ts';
 import type { LiveEvent } from '../lib/live.ts';
 import { allows, useSession } from '../lib/session.ts';
 import { eventCommands } from '../lib/shell-commands.ts';
@@ -8,21 +10,64 @@ import { ExplainLink } from '../ui/explain-link.tsx';
 import { CopyButton, Fact, Facts, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 import { JsonView } from '../ui/json-view.tsx';
 import { Sheet } from '../ui/sheet.tsx';
+import { Failed, Loading, NotFound } from '../ui/states.tsx';
+
+/** Where an event is: in the address, so anyone may have typed it. */
+export interface EventPlace {
+  readonly stream: string;
+  readonly revision: string;
+}
 
 export function EventSheet({
-  event,
+  place,
+  listed,
+  isListed,
   onClose,
 }: {
-  readonly event: LiveEvent | undefined;
+  /** Undefined: closed. */
+  readonly place: EventPlace | undefined;
+  /** The event, if the list contains it. */
+  readonly listed: LiveEvent | undefined;
+  /** The list is loaded: an event that it does not contain is read by itself. */
+  readonly isListed: boolean;
   readonly onClose: () => void;
 }) {
+  const { stream = '', revision = '' } = place ?? {};
+  const from = /^\d{1,15}$/.test(revision) ? Number(revision) : undefined;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['event', stream, from],
+    queryFn: async ({ signal }) => {
+      const { items } = await call('GET /api/v1/streams/{stream}/events', {
+        params: { stream },
+        query: { from, limit: 1 },
+        signal,
+      });
+      return items.find((event) => event.revision === from) ?? null;
+    },
+    enabled: place !== undefined && from !== undefined && listed === undefined && isListed,
+  });
+  const event = listed ?? data ?? undefined;
   return (
     <Sheet
-      isOpen={event !== undefined}
+      isOpen={place !== undefined}
       onClose={onClose}
-      title={<span className="mono">{event?.type ?? ''}</span>}
+      title={<span className="mono">{event?.type ?? 'Event'}</span>}
     >
-      {event === undefined ? null : <EventDetail event={event} />}
+      {place === undefined ? null : event !== undefined ? (
+        <EventDetail event={event} />
+      ) : error !== null ? (
+        <Failed error={error} onRetry={() => void refetch()} />
+      ) : from === undefined ? (
+        <NotFound title="Not a revision">
+          “{revision}” is not the revision of an event: 0, 1, 2 and so on.
+        </NotFound>
+      ) : data === null ? (
+        <NotFound title="No such event">
+          The stream “{stream}” has no event with the revision {from}, or the event was removed.
+        </NotFound>
+      ) : (
+        <Loading />
+      )}
     </Sheet>
   );
 }

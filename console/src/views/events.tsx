@@ -13,7 +13,7 @@ import { timeSpans, type EventSearch } from '../router.tsx';
 import { Button, cx, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
 import { badFieldOf, EventFilters, noFilter } from './event-filters.tsx';
-import { EventSheet } from './event-sheet.tsx';
+import { EventSheet, type EventPlace } from './event-sheet.tsx';
 
 const pageSize = 100;
 const rowHeight = 36;
@@ -63,10 +63,10 @@ export function EventsView() {
   const setSearch = (change: Partial<EventSearch>): void =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const isFiltered = isSearch || JSON.stringify(filter) !== '{}';
-  const selected = events.findIndex(({ position }) => position === search.sel);
+  const selected = events.findIndex((event) => nameOf(event) === search.sel);
   const select = (at: number): void => {
     const event = events[Math.max(0, Math.min(at, events.length - 1))];
-    if (event !== undefined) setSearch({ sel: event.position });
+    if (event !== undefined) setSearch({ sel: nameOf(event) });
   };
   const showNew = (): void => {
     if (!tail.isOverflowing) return tail.show();
@@ -177,9 +177,25 @@ export function EventsView() {
           </EventList>
         )}
       </div>
-      <EventSheet event={events[selected]} onClose={() => setSearch({ sel: undefined })} />
+      <EventSheet
+        place={placeOf(search.sel)}
+        listed={events[selected]}
+        isListed={pages.isSuccess}
+        onClose={() => setSearch({ sel: undefined })}
+      />
     </div>
   );
+}
+
+/** An event in the address: it can be found when the list has moved on. */
+const nameOf = ({ stream, revision }: LiveEvent): string => `${stream}@${revision}`;
+
+function placeOf(name: string | undefined): EventPlace | undefined {
+  const at = name?.lastIndexOf('@') ?? -1;
+  if (name === undefined) return undefined;
+  return at < 0
+    ? { stream: name, revision: '' }
+    : { stream: name.slice(0, at), revision: name.slice(at + 1) };
 }
 
 /** Events that arrive while the list is open, at most `tailMax`. They are shown when the user wants them. */

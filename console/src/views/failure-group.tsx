@@ -1,6 +1,6 @@
 // One cause of failures: replay or discard all of them or one, decide on the cause, and see stacks and attempts.
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { FastForward, RotateCw, Trash2 } from 'lucide-react';
 import { useState, type FormEvent } from 'react';
@@ -10,6 +10,7 @@ import { countText } from '../lib/format.ts';
 import { allows, useSession } from '../lib/session.ts';
 import { BulkStatus } from '../ui/bulk-status.tsx';
 import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
+import { JsonView } from '../ui/json-view.tsx';
 import { Badge, Button, cx, linkStyle, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
 
 type Detail = ResponseOf<'GET /admin/failures/{fingerprint}'>;
@@ -17,10 +18,13 @@ type Group = Detail['group'];
 
 export function GroupDetail({
   detail: { group, items, until },
+  isGone,
   tenant,
   onAll,
 }: {
   readonly detail: Detail;
+  /** The list no longer contains the cause. */
+  readonly isGone: boolean;
   readonly tenant: string | undefined;
   /** Opens the window that changes all failures of the group. */
   readonly onAll: (action: BulkVerb) => void;
@@ -30,7 +34,7 @@ export function GroupDetail({
   const { source, fingerprint, final, count } = group;
   const refresh = (): void => void client.invalidateQueries({ queryKey: ['failures'] });
   const bulk = useBulk(refresh);
-  const mayAct = allows(session, 'POST /admin/bulk');
+  const mayAct = !isGone && allows(session, 'POST /admin/bulk');
   const start = (action: 'replay' | 'retry', matched: number, ids?: readonly string[]): void =>
     bulk.start({ action, filter: { ...filterOf(group, ids), tenant }, until, matched });
   const retried = count - final;
@@ -83,13 +87,22 @@ export function GroupDetail({
         </div>
       ) : null}
       <BulkStatus bulk={bulk} />
-      <Decision key={fingerprint} group={group} onDecided={refresh} />
+      {isGone && bulk.action === undefined ? (
+        <p role="status" className="rounded-md bg-good-wash px-3 py-2 text-xs text-good">
+          No longer in the list: these failures were replayed, discarded, resolved or ignored.
+        </p>
+      ) : null}
+      <Decision
+        key={`${fingerprint} ${group.decision?.at ?? ''}`}
+        group={group}
+        onDecided={refresh}
+      />
       <ul className="divide-y divide-line overflow-hidden rounded-md border border-line">
         {items.map((each) => (
           <li key={each.id} className="flex flex-col gap-1.5 px-3 py-2.5 text-xs">
             <div className="flex flex-wrap items-center gap-2">
               <span className="mono min-w-0 truncate font-medium">{each.type}</span>
-              {each.isFinal ? null : <Badge tone="warn">tried again</Badge>}
+              {each.isFinal ? null : <Badge tone="warn">retrying</Badge>}
               <span className="ml-auto">
                 <Time at={each.at} />
               </span>
@@ -97,6 +110,9 @@ export function GroupDetail({
             <p className="mono break-words text-bad">{each.error}</p>
             <CauseDetail cause={each.cause} />
             {each.source === 'delivery' ? <Attempts id={each.id} /> : null}
+            {each.source === 'bus' || each.source === 'saga' ? null : (
+              <Payload source={each.source} id={each.id} />
+            )}
             <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
               <span>
                 {each.attempts} {each.attempts === 1 ? 'attempt' : 'attempts'}
@@ -202,6 +218,34 @@ function Attempts({ id }: { readonly id: string }) {
   );
 }
 
+/** The payload of the event, message or job, read when it is opened. */
+function Payload({ source, id }: { readonly source: keyof typeof payloadOf; readonly id: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const { data, error } = useQuery({
+    queryKey: ['payload', source, id],
+    queryFn: ({ signal }) => payloadOf[source](id, signal),
+    enabled: isOpen,
+  });
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary className="mb-1 cursor-pointer text-soft">Payload</summary>
+      {error !== null ? (
+        <p className="text-bad">{error.message}</p>
+      ) : data === undefined ? null : (
+        <JsonView value={data.payload} label="the payload" />
+      )}
+    </details>
+  );
+}
+
+type ReadPayload = (id: string, signal: AbortSignal) => Promise<{ readonly payload: unknown }>;
+
+const payloadOf: Readonly<Record<'dead-letter' | 'delivery' | 'job', ReadPayload>> = {
+  'dead-letter': (id, signal) => call('GET /admin/dlq/{id}', { params: { id }, signal }),
+  delivery: (id, signal) => call('GET /admin/outbox/{id}', { params: { id }, signal }),
+  job: async (id, signal) => (await call('GET /api/v1/jobs/{id}', { params: { id }, signal })).task,
+};
+
 /** Name and code of the error, and its stack. */
 export function CauseDetail({ cause }: { readonly cause: Detail['items'][number]['cause'] }) {
   const { name, code, stack } = cause;
@@ -210,7 +254,9 @@ export function CauseDetail({ cause }: { readonly cause: Detail['items'][number]
   return (
     <details>
       <summary className="mono cursor-pointer text-soft">{title} · stack</summary>
-      <pre className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">{stack}</pre>
+      <pre tabIndex={0} className="mt-1 max-h-60 overflow-auto rounded-md bg-page p-2 text-[11px]">
+        {stack}
+      </pre>
     </details>
   );
 }

@@ -3,6 +3,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { CheckCheck, CircleCheck } from 'lucide-react';
+import { useRef } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText } from '../lib/format.ts';
 import type { BulkFilter, BulkVerb } from '../lib/bulk.ts';
@@ -179,6 +180,8 @@ function Causes() {
       </div>
       <GroupSheet
         fingerprint={group}
+        listed={groups[selected]}
+        isListed={data !== undefined}
         tenant={tenant}
         onClose={() => open(undefined)}
         onAll={(all) => change({ all })}
@@ -232,7 +235,7 @@ function GroupRow({
           {group.decision !== undefined && group.decision.note !== '' ? (
             <span className="truncate">· {group.decision.note}</span>
           ) : null}
-          {final < count ? <Badge tone="warn">{countText(count - final)} tried again</Badge> : null}
+          {final < count ? <Badge tone="warn">{countText(count - final)} retrying</Badge> : null}
         </span>
       </span>
       <Trend buckets={buckets} />
@@ -271,28 +274,39 @@ function Trend({ buckets }: { readonly buckets: readonly number[] }) {
   );
 }
 
+/** Read again when the row of the cause changes, so that an operator sees what another one did. */
 function GroupSheet({
   fingerprint,
+  listed,
+  isListed,
   tenant,
   onClose,
   onAll,
 }: {
   readonly fingerprint: string | undefined;
+  /** Its row. Undefined: the list does not contain it, or no longer. */
+  readonly listed: Group | undefined;
+  readonly isListed: boolean;
   readonly tenant: string | undefined;
   readonly onClose: () => void;
   readonly onAll: (action: BulkVerb) => void;
 }) {
-  const { data, error } = useQuery({
-    queryKey: ['failure-group', fingerprint, tenant],
+  const seen = useRef<Group>(undefined);
+  if (listed !== undefined) seen.current = listed;
+  const row = seen.current?.fingerprint === fingerprint ? seen.current : undefined;
+  const { data: latest, error } = useQuery({
+    queryKey: ['failure-group', fingerprint, tenant, row?.count, row?.last, row?.decision?.at],
+    placeholderData: keepPreviousData,
     queryFn: ({ signal }) =>
       call('GET /admin/failures/{fingerprint}', {
         params: { fingerprint: fingerprint ?? '' },
         query: { tenant },
         signal,
       }),
-    enabled: fingerprint !== undefined,
+    enabled: fingerprint !== undefined && isListed,
     refetchOnMount: 'always',
   });
+  const data = latest?.group.fingerprint === fingerprint ? latest : undefined;
   return (
     <Sheet
       isOpen={fingerprint !== undefined}
@@ -304,7 +318,13 @@ function GroupSheet({
       ) : data === undefined ? (
         <Loading />
       ) : (
-        <GroupDetail key={fingerprint} detail={data} tenant={tenant} onAll={onAll} />
+        <GroupDetail
+          key={fingerprint}
+          detail={data}
+          isGone={row !== undefined && listed === undefined}
+          tenant={tenant}
+          onAll={onAll}
+        />
       )}
     </Sheet>
   );

@@ -55,7 +55,7 @@ export function JobState({ job: { state, progress, cancelAt, endedAt } }: { read
 /** The number of a job that has failed is that of its next attempt. */
 export function attemptText({ attempt, failures, state }: Task): string {
   if (failures === 0) return String(attempt);
-  return state === 'failed' ? `${failures} failed` : `${attempt}, ${failures} failed`;
+  return state === 'failed' ? `${failures} failed` : `${attempt} (${failures} failed)`;
 }
 
 export function JobSheet({

@@ -12,7 +12,7 @@ import type { JobSearch } from '../router.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { Choices, FilterBar, TextFilters } from '../ui/filters.tsx';
 import { ListBox, ListView, RowName, type Column } from '../ui/list-view.tsx';
-import { Ago, Badge, PageTitle } from '../ui/parts.tsx';
+import { Ago, Badge, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
 import { attemptText, JobSheet, JobState } from './job-sheet.tsx';
 
@@ -214,7 +214,7 @@ const typeColumns: readonly Column<TaskType>[] = [
     cell: ({ retentionMs }) => durationText(retentionMs),
   },
   {
-    title: 'Change',
+    title: 'Actions',
     isRight: true,
     cell: (type) => (
       <div className="flex justify-end">
@@ -249,10 +249,9 @@ const workerColumns: readonly Column<Worker>[] = [
   { title: 'Worker', cell: ({ worker }) => <RowName name={worker} /> },
   {
     title: 'State',
-    cell: ({ isAlive }) =>
-      isAlive ? <Badge tone="good">active</Badge> : <Badge>not seen any more</Badge>,
+    cell: ({ isAlive }) => (isAlive ? <Badge tone="good">active</Badge> : <Badge>lost</Badge>),
   },
-  { title: 'Until', isRight: true, cell: ({ aliveUntil }) => <Ago at={aliveUntil} /> },
+  { title: 'Active until', isRight: true, cell: ({ aliveUntil }) => <Time at={aliveUntil} /> },
 ];
 
 function Workers() {

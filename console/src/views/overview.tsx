@@ -93,7 +93,7 @@ function Numbers({ overview }: { readonly overview: OverviewData }) {
     />
   );
   return (
-    <div className="grid grid-cols-2 gap-3 sm:gap-4 md:grid-cols-3 xl:grid-cols-5">
+    <div className="grid grid-cols-2 gap-3 sm:gap-4 md:grid-cols-3 xl:grid-cols-5 max-md:[&>:last-child:nth-child(odd)]:col-span-2">
       <Tile
         title="Events"
         value={last?.eventsPerSecond === undefined ? '–' : rateText(last.eventsPerSecond)}

@@ -36,7 +36,7 @@ export function StreamView() {
   useFollow({ stream }, newest === undefined ? undefined : String(newest), () => {
     void client.invalidateQueries({ queryKey: ['stream', stream] });
   });
-  const selected = events.findIndex(({ revision }) => revision === at);
+  const selected = events.findIndex(({ revision }) => String(revision) === String(at));
   const select = (index: number): void => {
     const event = events[Math.max(0, Math.min(index, events.length - 1))];
     void navigate({ search: { at: event?.revision }, replace: true });
@@ -91,7 +91,12 @@ export function StreamView() {
           Load older events
         </Button>
       ) : null}
-      <EventSheet event={events[selected]} onClose={close} />
+      <EventSheet
+        place={at === undefined ? undefined : { stream, revision: String(at) }}
+        listed={events[selected]}
+        isListed={pages.isSuccess}
+        onClose={close}
+      />
     </div>
   );
 }

@@ -38,7 +38,11 @@ const columns: readonly Column<Token>[] = [
 ];
 
 function TokenState({ state }: { readonly state: Token['state'] }) {
-  return <Badge tone={state === 'live' ? 'good' : 'neutral'}>{state}</Badge>;
+  return (
+    <Badge tone={state === 'live' ? 'good' : 'neutral'}>
+      {state === 'live' ? 'active' : state}
+    </Badge>
+  );
 }
 
 function Scopes({ scopes }: { readonly scopes: Token['scopes'] }) {

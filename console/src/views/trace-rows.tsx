@@ -147,8 +147,12 @@ export function TraceRows({
                     </span>
                   </span>
                   {isList ? (
-                    <span className="w-20 shrink-0 text-right text-xs text-soft sm:w-28">
-                      {row.node.offsetMs === null ? '–' : `+${durationText(row.node.offsetMs)}`}
+                    <span className="w-14 shrink-0 text-right text-xs text-soft sm:w-28">
+                      {row.node.offsetMs === null
+                        ? '–'
+                        : row.node.offsetMs < 1
+                          ? '+0 ms'
+                          : `+${durationText(row.node.offsetMs)}`}
                     </span>
                   ) : (
                     <Bar row={row} axis={axis} placeMs={places.get(row.node.id) ?? 0} />

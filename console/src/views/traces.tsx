@@ -217,7 +217,7 @@ function FlowRow({ flow, children }: { readonly flow: FlowHead; readonly childre
         </span>
         <span className="hidden shrink-0 text-xs text-soft sm:block">{flow.tenant}</span>
         {children}
-        <span className="w-24 shrink-0 text-right text-xs">
+        <span className="shrink-0 text-xs max-sm:basis-full sm:w-24 sm:text-right">
           <Ago at={flow.at} />
         </span>
       </Link>

@@ -2,7 +2,10 @@
 
 import { systemClock } from '../../foundation/clock.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import type { EngineSet } from '../../platform/engines/open-engines.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
+import type { EventStore } from '../../store/event-store.ts';
+import type { TraceSources } from '../../traces/create-traces.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
 import { jsonOption, option, tenantOption, nonNegativeInteger } from '../options.ts';
 import { openExistingRoles, openOutbox, outboxOption } from '../stores.ts';
@@ -34,7 +37,10 @@ export const traceCommand = defineCommand({
     if (outbox !== undefined) opened.use(outbox);
     const { tracesOver } = await import('../../platform/platform-traces.ts');
     const { tenant } = values;
-    const traces = tracesOver({ ...roles, outbox }, { clock: systemClock });
+    const traces = tracesOver(
+      { ...roles, outbox },
+      { clock: systemClock, workOf: await workOver(engines, roles.store, opened) },
+    );
     const trace = await traces.get(correlationId, { tenant, waitMs, signal });
     if (trace.nodes.length === 0 && trace.missing === 0) {
       const reason = trace.complete
@@ -47,6 +53,29 @@ export const traceCommand = defineCommand({
     return { document: trace, text: traceText(trace, paint) };
   },
 });
+
+/** Jobs, and messages of topics. Those of a database that does not exist are missing. */
+async function workOver(
+  engines: EngineSet,
+  store: EventStore,
+  opened: AsyncDisposableStack,
+): Promise<TraceSources['workOf']> {
+  const { createTasks } = await import('../../tasks/create-tasks.ts');
+  const { tracedWorkOf } = await import('../../platform/traced-work.ts');
+  const { personalData } = store;
+  return tracedWorkOf({
+    clock: systemClock,
+    engines: {
+      bus: () => engines.open('bus'),
+      has: (role) => engines.has(role),
+      sagas: await engines.open('sagas'),
+      store,
+    },
+    tasks: async () =>
+      opened.use(createTasks(await engines.open('tasks'), { types: [], personalData })),
+    sagas: [],
+  });
+}
 
 /** Returns undefined if no outbox is configured and none exists; the trace then has no deliveries. */
 async function openLedger(

@@ -113,7 +113,7 @@ export async function startApi(
     ...overviewRoutes(platform, overview),
     ...failureRoutes({ platform, audit }),
     ...bulkRoutes({ platform, audit }),
-    ...destinationRoutes(platform),
+    ...destinationRoutes({ platform, audit }),
     ...(metrics === undefined ? [] : [metricsRoute(metrics)]),
     ...(options.routes ?? []),
   ];
@@ -154,6 +154,8 @@ export async function startApi(
     url: http.url,
     port: http.port,
     routes,
+    handle: http.handle,
+    upgrade: http.upgrade,
     get inFlight() {
       return http.inFlight;
     },

@@ -1,10 +1,18 @@
-// Destinations over HTTP: which are known, which are paused, and whose breaker is open.
+// Destinations over HTTP: which are known, which are paused, whose breaker is open, how fast they are; and a test of one.
 
 import { Type } from '../../contracts/type.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
-import type { Route } from '../../platform/modules/route.ts';
-import { closed, globalList, pageOf } from '../api/admin/admin-context.ts';
-import { returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
+import { outboxLimits } from '../../outbox/outbox-limits.ts';
+import { route, type Route } from '../../platform/modules/route.ts';
+import {
+  audited,
+  closed,
+  globalList,
+  pageOf,
+  text,
+  type AdminContext,
+} from '../api/admin/admin-context.ts';
+import { returns, routesOf } from '../api/api-context.ts';
 
 /** How many messages of each status are read to find the destinations in use. */
 const messagesRead = 500;
@@ -17,17 +25,25 @@ const destination = closed({
   }),
   breaker: Type.Enum(['closed', 'open', 'half-open'], { description: 'In this process.' }),
   openUntil: Type.Optional(Type.String()),
+  perSecond: Type.Optional(
+    Type.Number({
+      description: 'Calls per second of this process in the last 5 minutes. Missing: no call.',
+    }),
+  ),
+  p95Ms: Type.Optional(
+    Type.Number({ description: '95 of 100 of these calls took at most this many milliseconds.' }),
+  ),
   pausedAt: Type.Optional(Type.String()),
   pausedBy: Type.Optional(Type.String()),
 });
 
-export function destinationRoutes({
-  engines: { outbox },
-  modules,
-  delivery,
-}: ApiPlatform): readonly Route[] {
+const testType = 'millrace.test.v1';
+
+export function destinationRoutes(context: AdminContext): readonly Route[] {
+  const { engines, modules, delivery } = context.platform;
+  const { outbox, traces } = engines;
   if (outbox === undefined) return [];
-  const { get } = routesOf('admin: outbox', 'read');
+  const { get, post } = routesOf('admin: outbox', { get: 'read', post: 'operate' });
   const configured = Object.keys(modules.destinations);
 
   return [
@@ -38,7 +54,12 @@ export function destinationRoutes({
       responses: { 200: returns('All known destinations', pageOf(destination)) },
       list: async () => {
         const [paused, types] = await Promise.all([outbox.paused(), undeliveredTypes(outbox)]);
-        const used = new Set([...types.keys(), ...paused.map((each) => each.integrationType)]);
+        const activity = delivery.activity();
+        const used = new Set([
+          ...types.keys(),
+          ...activity.keys(),
+          ...paused.map((each) => each.integrationType),
+        ]);
         // A setting for `webhook` serves `webhook:partner` as well: the types in use stand for it.
         const unused = configured.filter(
           (name) => !used.has(name) && ![...used].some((type) => type.startsWith(`${name}:`)),
@@ -53,9 +74,42 @@ export function destinationRoutes({
             breaker: breaker.kind,
             openUntil:
               breaker.kind === 'open' ? new Date(breaker.untilMs).toISOString() : undefined,
+            ...activity.get(type),
             pausedAt: pause?.pausedAt,
             pausedBy: pause?.pausedBy,
           };
+        });
+      },
+    }),
+    route({
+      ...post,
+      path: '/admin/destinations/test',
+      summary: 'Sends a test message to a destination, once',
+      description: `A message of the type ${testType} in the outbox, caused by the entry of the audit: it has attempts, a trace and the limits of any other message. It is not retried.`,
+      isGlobal: true,
+      body: closed({
+        destination: text(outboxLimits.integrationTypeMax, 'For example webhook:partner.'),
+      }),
+      responses: {
+        200: returns('The message', closed({ id: Type.String(), correlationId: Type.String() })),
+      },
+      async handle(request) {
+        const { destination: integrationType } = request.body;
+        const what = { action: 'destination.test', target: integrationType };
+        return audited(context, request, what, async (record) => {
+          const { eventId, correlationId, stream } = record;
+          const { id } = await outbox.enqueue({
+            sourceStreamId: stream,
+            sourceEventId: eventId,
+            integrationType,
+            eventType: testType,
+            payload: { test: true, message: 'Test message, sent by an operator.' },
+            correlationId,
+            maxAttempts: 1,
+          });
+          // Events of system streams are not indexed otherwise.
+          await traces?.add([{ ...record, tenant: '' }]);
+          return { body: { id, correlationId } };
         });
       },
     }),

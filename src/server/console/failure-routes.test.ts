@@ -128,6 +128,28 @@ test('a resolved or ignored cause is hidden until it happens again, and keeps it
   assert.equal((await decide({ state: 'resolved' }, bound)).status, 403);
 });
 
+test('failures are found by their place, whatever its kind', async () => {
+  await using api = await openApi();
+  await api.fail('core');
+  const operator = await api.token('operate');
+  for (const [where, sources] of [
+    ['sub:banking:alarm:v1', ['dead-letter']],
+    ['partner:x', ['delivery']],
+    ['banking.review.v1', ['saga']],
+    ['<b> no such place', []],
+  ] as const) {
+    const query = new URLSearchParams({ where });
+    const { items } = await body<Groups>(
+      await api.ask(`/admin/failures?${query.toString()}`, operator),
+    );
+    assert.deepEqual(
+      items.map(({ source }) => source),
+      sources,
+      where,
+    );
+  }
+});
+
 test('dead letters of the bus are failures that can be replayed and discarded', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-failures-'));
   try {

@@ -126,6 +126,13 @@ export interface HttpServer extends AsyncDisposable {
   readonly port: number;
   /** The number of running requests, including streams. */
   readonly inFlight: number;
+  /**
+   * Serves a request of another HTTP server, such as that of an Express or Nest application. The path begins where this
+   * server is mounted, and nothing has read the body.
+   */
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** The same for an upgrade to WebSocket. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 /** The context of a request, completed while it is processed. */
@@ -198,19 +205,19 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     fallbackHandler?.takes(request) === true
       ? fallbackHandler
       : undefined;
-  server.on('request', (request, response) => {
+  const handle: HttpServer['handle'] = (request, response) => {
     const fallback = isReserved(request.socket) ? undefined : fallbackFor(request);
     void (fallback?.serve(request, response) ?? serve(request, response));
-  });
-  if (onUpgrade !== undefined) {
-    server.on('upgrade', (request, socket, head) => {
-      const fallback = fallbackFor(request);
-      if (isReserved(request.socket)) socket.destroy();
-      else if (!isAddressed(request)) rejectUpgrade(socket);
-      else if (fallback === undefined) onUpgrade(request, socket, head);
-      else void fallback.upgrade(request, socket, head);
-    });
-  }
+  };
+  const upgrade: HttpServer['upgrade'] = (request, socket, head) => {
+    const fallback = fallbackFor(request);
+    if (onUpgrade === undefined || isReserved(request.socket)) socket.destroy();
+    else if (!isAddressed(request)) rejectUpgrade(socket);
+    else if (fallback === undefined) onUpgrade(request, socket, head);
+    else void fallback.upgrade(request, socket, head);
+  };
+  server.on('request', handle);
+  server.on('upgrade', upgrade);
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     inFlight += 1;
@@ -465,6 +472,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     get inFlight() {
       return inFlight;
     },
+    handle,
+    upgrade,
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       stopping.abort();

@@ -3,7 +3,7 @@
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
-import type { AuditLog } from '../../../platform/audit-log.ts';
+import type { AuditLog, AuditRecord } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
 import type { ApiRequest, ListPage, ReaderMemory, Route } from '../../../platform/modules/route.ts';
 import type { ApiPlatform } from '../api-context.ts';
@@ -27,7 +27,7 @@ export async function audited<T>(
   { audit }: AdminContext,
   request: Caller,
   what: { readonly action: string; readonly target: string },
-  work: () => Promise<T>,
+  work: (record: AuditRecord) => Promise<T>,
 ): Promise<T> {
   const { principal, address, requestId } = request;
   const { kind = 'anonymous', name = '', tenant } = principal ?? {};

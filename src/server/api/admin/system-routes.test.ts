@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { body, openApi } from '../../../testing/support/server/api-rig.ts';
+import { body, openApi, until } from '../../../testing/support/server/api-rig.ts';
 
 test('the system describes the modules and the process that responds', async () => {
   await using api = await openApi();
@@ -76,8 +76,55 @@ test('destinations are listed with their undelivered messages, breakers and paus
   const base = { module: true, breaker: 'closed' };
   assert.deepEqual(await list(), [{ ...base, destination: 'partner', undelivered: 0 }]);
   await api.fail('core');
-  assert.deepEqual(await list(), [{ ...base, destination: 'partner:x', undelivered: 1 }]);
+  const [used, ...others] = (await list()) as {
+    readonly perSecond?: number;
+    readonly p95Ms?: number;
+  }[];
+  const { perSecond = 0, p95Ms = -1, ...rest } = used ?? {};
+  assert.deepEqual([rest, others], [{ ...base, destination: 'partner:x', undelivered: 1 }, []]);
+  assert.ok(perSecond > 0 && p95Ms >= 0);
   await api.post('/admin/outbox/pause', { destination: 'partner:x' }, operator);
   const [paused] = (await list()) as { readonly pausedBy?: string }[];
   assert.match(paused?.pausedBy ?? '', /^t\d+$/);
+});
+
+test('a test message goes through the outbox, has a trace, and is audited', async () => {
+  await using api = await openApi();
+  const operator = await api.token('operate');
+  const send = (destination: string, token: string): Promise<Response> =>
+    api.post('/admin/destinations/test', { destination }, token);
+  const { id, correlationId } = await body<{ id: string; correlationId: string }>(
+    await send('partner:x', operator),
+  );
+  const { outbox } = api.platform.engines;
+  await until(async () => (await outbox?.find(id))?.status === 'SENT');
+  const sent = await outbox?.find(id);
+  assert.deepEqual(
+    [sent?.eventType, sent?.payload['test'], sent?.maxAttempts],
+    ['millrace.test.v1', true, 1],
+  );
+  const { nodes } = await body<{ nodes: { kind: string; message?: string }[] }>(
+    await api.ask(`/admin/traces/${correlationId}`, operator),
+  );
+  assert.deepEqual(
+    nodes.map(({ kind, message }) => [kind, message]),
+    [
+      ['event', undefined],
+      ['delivery', id],
+    ],
+  );
+  const { items } = await body<{ items: { action: string; target: string; outcome: string }[] }>(
+    await api.ask('/admin/audit?action=destination.test', await api.token('admin')),
+  );
+  assert.deepEqual(
+    items.map(({ action, target, outcome }) => [action, target, outcome]),
+    [['destination.test', 'partner:x', 'done']],
+  );
+
+  // No module sends to it: the message ends with the reason and is not retried.
+  const unknown = await body<{ id: string }>(await send('pager:x', operator));
+  await until(async () => (await outbox?.find(unknown.id))?.status === 'DEAD');
+  assert.match((await outbox?.find(unknown.id))?.lastError ?? '', /unknown destination 'pager:x'/);
+  assert.equal((await send('partner:x', await api.token('read'))).status, 403);
+  assert.equal((await send('partner:x', await api.token('operate', 'core'))).status, 403);
 });
