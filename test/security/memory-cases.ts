@@ -125,6 +125,7 @@ async function readLists({ url, tokens }: MemoryServer, child: Child): Promise<v
       const limit = path === '/admin/failures' ? '' : '?limit=1000';
       const response = await fetch(`${url}${path}${limit}`, { headers });
       const text = await response.text();
+      assert.equal(response.status, 200, `${path}: ${text.slice(0, 500)}`);
       const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
       assert.ok(items.length > 0, `${path}: no items`);
       assert.ok(text.length < pageCharsMax, `${path}: ${text.length} characters`);
