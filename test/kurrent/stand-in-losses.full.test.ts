@@ -86,23 +86,21 @@ test(
     await using first = await openKurrent(server.nodes[0]?.url ?? '');
     await using second = await openKurrent(server.nodes[1]?.url ?? '');
     const stream = newStream(unique('c'));
-    const [early, late, next, [end = newEvent()]] = [10, 10, 10, 1].map((count) =>
-      newEvents(count),
-    );
+    const [early, late, next] = [newEvents(10), newEvents(10), newEvents(10)] as const;
+    const end = newEvent();
     await first.store.append(stream, [newEvent()]);
     await using follower = follow(db.store.subscribe({ after: 'end', signal }));
     await follower.caughtUp();
     const received = follower.before(end.eventId);
-    await first.store.append(stream, early ?? []);
+    await first.store.append(stream, early);
     // The node that the subscriber reads lags when the leader freezes.
     server.nodes.at(-1)?.holdReplication();
-    await first.store.append(stream, late ?? []);
+    await first.store.append(stream, late);
     const thaw = server.nodes[0]?.freeze();
     server.elect(1);
-    await second.store.append(stream, next ?? []);
+    await second.store.append(stream, next);
     thaw?.();
     await second.store.append(stream, [end]);
-    const sent = [early, late, next].flatMap((each) => each ?? []);
-    assert.deepEqual(idsOf(await received), idsOf(sent));
+    assert.deepEqual(idsOf(await received), idsOf([...early, ...late, ...next]));
   },
 );
