@@ -86,7 +86,7 @@ test(
     await using first = await openKurrent(server.nodes[0]?.url ?? '');
     await using second = await openKurrent(server.nodes[1]?.url ?? '');
     const stream = newStream(unique('c'));
-    const [early, late, next] = [newEvents(10), newEvents(10), newEvents(10)];
+    const [early, late, next] = [newEvents(10), newEvents(10), newEvents(10)] as const;
     const end = newEvent();
     await first.store.append(stream, [newEvent()]);
     await using follower = follow(db.store.subscribe({ after: 'end', signal }));
@@ -101,7 +101,6 @@ test(
     await second.store.append(stream, next);
     thaw?.();
     await second.store.append(stream, [end]);
-    const sent = [...early, ...late, ...next];
-    assert.deepEqual(idsOf(await received), idsOf(sent));
+    assert.deepEqual(idsOf(await received), idsOf([...early, ...late, ...next]));
   },
 );
