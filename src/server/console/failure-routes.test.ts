@@ -139,7 +139,9 @@ test('failures are found by their place, whatever its kind', async () => {
     ['<b> no such place', []],
   ] as const) {
     const query = new URLSearchParams({ where });
-    const { items } = await body<Groups>(await api.ask(`/admin/failures?${query.toString()}`, operator));
+    const { items } = await body<Groups>(
+      await api.ask(`/admin/failures?${query.toString()}`, operator),
+    );
     assert.deepEqual(
       items.map(({ source }) => source),
       sources,
