@@ -2,6 +2,7 @@
 // duration, counted from the server's write time. The current time is the server's too: the write time of an entry that
 // is written for this purpose. No clock of a process is used.
 
+import { parseStored } from '../../../foundation/parse-json.ts';
 import { parseSubscriptionName } from '../../../contracts/subscription-name.ts';
 import type { LeaseStore } from '../../../subscriptions/subscription-storage.ts';
 import type { Bucket } from '../connection/bucket.ts';
@@ -27,6 +28,8 @@ interface BucketEntry<Value> {
 /** Retries of a compare-and-set; each failure means that another process succeeded. */
 const roundsMax = 100;
 const clockKey = 'clock';
+/** Stands for a damaged lease, which is free. The storage rejects the writes of its former owner (`above`). */
+const released = { owner: '', token: 0, ttlMs: 0 };
 
 export function natsLeases(bucket: Bucket): LeaseStore {
   async function read<Value>(keys: readonly string[]): Promise<Map<string, BucketEntry<Value>>> {
@@ -35,7 +38,8 @@ export function natsLeases(bucket: Bucket): LeaseStore {
       // An empty text marks a deleted key.
       if (message === undefined || message.text === '') continue;
       const { key, text, seq: revision, writtenAtMs } = message;
-      entries.set(key, { value: JSON.parse(text) as Value, revision, writtenAtMs });
+      const value = (parseStored(text) ?? released) as Value;
+      entries.set(key, { value, revision, writtenAtMs });
     }
     return entries;
   }
