@@ -64,7 +64,7 @@ export interface TaskQuery {
   readonly updatedBefore?: Date | undefined;
 }
 
-export type TaskPageOptions = {
+type TaskPageOptions = {
   readonly [Name in keyof TaskPageQuery]?: TaskPageQuery[Name] | undefined;
 };
 
