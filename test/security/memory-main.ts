@@ -82,11 +82,12 @@ const platform = await createPlatform({
   taskTypes: [taskType('report-gen', { stepTimeoutMs: 300_000 })],
 });
 await platform.start();
-const api = await startApi(platform, { port: 0 });
+// On a busy machine, the limits of time would end the calls before those of memory.
+const callMsMax = 600_000;
+const api = await startApi(platform, { port: 0, limits: { answerMsMax: callMsMax } });
 const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, {
   port: 0,
-  // On a busy machine, the limits of time would end the calls before those of memory.
-  limits: { openAppendIdleMsMax: 600_000, keepaliveTimeoutMs: 600_000 },
+  limits: { openAppendIdleMsMax: callMsMax, keepaliveTimeoutMs: callMsMax },
 });
 const tokenOf = async (scope: 'append' | 'read' | 'work', name: string = scope) => {
   // Only workers see all tenants.
