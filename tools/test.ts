@@ -12,6 +12,8 @@ import { root } from './test-run/test-worker.ts';
 
 /** Long files, which start first because the run would otherwise wait for them last. */
 const longest = [
+  'test/console/',
+  'test/security/memory.',
   'test/packed-package.',
   'test/kurrent/adapter-on-memory.',
   'test/store/postgres-order.',
