@@ -90,16 +90,16 @@ function spansIn(recorded: unknown[]): Required<Observer>['span'] {
 }
 
 test('replies of mail servers and SMS providers are not in logs and spans', async () => {
-  const told = 'content "Dear Ada" was rejected';
+  const answer = 'content "Dear Ada" was rejected';
   await using provider = await startHttpReceiver({
     answer: (_request, response) =>
-      response.writeHead(400).end(JSON.stringify({ code: 21_610, message: told })),
+      response.writeHead(400).end(JSON.stringify({ code: 21_610, message: answer })),
   });
-  const reply = { code: 'EMESSAGE', responseCode: 554, response: `554 5.7.1 ${told}` };
+  const reply = { code: 'EMESSAGE', responseCode: 554, response: `554 5.7.1 ${answer}` };
   await using mail = await smtpDestination({
     transport: {
       sendMail: () =>
-        Promise.reject(Object.assign(new Error(`Message failed: 554 5.7.1 ${told}`), reply)),
+        Promise.reject(Object.assign(new Error(`Message failed: 554 5.7.1 ${answer}`), reply)),
       close: () => undefined,
     },
     from: 'shop@example.org',

@@ -70,7 +70,7 @@ export async function redisStreamDestination(
   });
 }
 
-/** The first words of keys that Millrace writes, besides those of documents (`app:`). */
+/** The first words of keys that Millrace writes, except those of documents (`app:`). */
 const millraceRoots: ReadonlySet<string> = new Set([
   '',
   'aggregate',
