@@ -144,7 +144,7 @@ for (const [url, pattern] of [
   ['mysql://u:secret@h/db', /engine 'mysql:' is not supported/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['redis://u:secret@h/shop', /database must be a number/],
-  ['nats://u:secret@h/x', /use nats:/],
+  ['nats://u:secret@h/x', /nothing may follow the host/],
 ] as const) {
   const isNats = url.startsWith('nats:');
   for (const role of isNats
