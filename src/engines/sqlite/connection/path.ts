@@ -2,8 +2,10 @@
 
 import { urlParts } from '../../../contracts/engine-url.ts';
 
+/** Also accepts a path alone. */
 export function pathOf(url: string): string {
-  return urlParts(url, 'url', 'sqlite').path;
+  const hasScheme = /^[a-z][a-z0-9+.-]+:/i.test(url);
+  return urlParts(hasScheme ? url : `sqlite:${url}`, 'url', 'sqlite').path;
 }
 
 /** Identifies the database of a file, however its URL was written. */
