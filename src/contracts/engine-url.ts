@@ -1,7 +1,8 @@
 // The one parser of engine URLs, for the settings of a platform and for handles that are opened by URL. An error names
 // the setting, the kind of mistake and an example; it quotes no part of the URL that may contain a password.
 
-import { resolve } from 'node:path';
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { closest } from '../foundation/closest.ts';
 import { MillraceError } from '../foundation/error.ts';
 import { parseHostPort, type HostPort } from '../foundation/host-port.ts';
@@ -119,7 +120,7 @@ export function urlParts(
   if (engine === 'sqlite') {
     const path = url.slice(scheme.length + 1).replace(/^\/\//, '');
     if (path.includes('?')) throw fail('a SQLite URL has no parameters: write only the file');
-    if (path !== '' && path !== ':memory:') return { ...none, path: resolve(path) };
+    if (path !== '' && path !== ':memory:') return { ...none, path: realPath(resolve(path)) };
     throw fail("'sqlite:' needs a file");
   }
   if (url.includes('#')) throw fail("a '#' must be written as %23");
@@ -146,6 +147,21 @@ export function urlParts(
     throw fail('nothing may follow the host and port but parameters');
   }
   return parts;
+}
+
+/** A link and its target are one database, even before the first start creates the file. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const folder = dirname(path);
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    // Opening the file reports every other problem.
+    if (!isMissing || folder === path) return path;
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+      ? realPath(resolve(folder, readlinkSync(path)))
+      : join(realPath(folder), basename(path));
+  }
 }
 
 /** A SQLite or file URL with a relative path starts at the folder. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
@@ -128,6 +128,24 @@ test('a file of a newer version is rejected, whichever role is opened', async ()
       (error) => hasCode(error, 'CONFIG_INVALID') && /newer version/.test(error.message),
       role,
     );
+  }
+});
+
+test('a link to a SQLite file or to its folder is the same database, before and after it exists', async () => {
+  const real = join(folder, 'real');
+  await mkdir(real);
+  await symlink(real, join(folder, 'linked'));
+  await symlink(join(real, 'events.db'), join(folder, 'link.db'));
+  const urls = {
+    store: `sqlite:${join(real, 'events.db')}`,
+    keys: `sqlite:${join(folder, 'link.db')}`,
+    bus: `sqlite:${join(folder, 'linked', 'events.db')}`,
+  };
+  for (const round of ['missing file', 'existing file']) {
+    await using set = createEngineSet({ urls, needs: { keys: 'required', bus: 'required' } });
+    assert.ok(set.isShared('store', 'keys'), round);
+    assert.ok(set.isShared('store', 'bus'), round);
+    assert.equal(await set.handleOf('store'), await set.handleOf('bus'), round);
   }
 });
 
