@@ -12,6 +12,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { documentsOf } from '../../projections/documents.ts';
 import { readModel } from '../../projections/read-model.ts';
 import { reservePort } from '../../testing/servers/reserve-port.ts';
+import { examineEngines } from './examine-engines.ts';
 import { roleTable, type RoleName } from './engine-table.ts';
 import { createEngineSet, openEngineAt, openRole } from './open-engines.ts';
 
@@ -147,6 +148,19 @@ test('a link to a SQLite file or to its folder is the same database, before and 
     assert.ok(set.isShared('store', 'bus'), round);
     assert.equal(await set.handleOf('store'), await set.handleOf('bus'), round);
   }
+});
+
+test('two URLs of one database are examined once', async () => {
+  await using unused = await reservePort();
+  const url = `redis://${unused.host}:${unused.port}`;
+  const reports = await examineEngines({ store: 'memory:', keys: url, queue: `${url}/0` });
+  assert.deepEqual(
+    reports.map(({ roles }) => roles),
+    [
+      ['store', 'outbox'],
+      ['keys', 'queue'],
+    ],
+  );
 });
 
 test('a schema name that needs quotes is rejected before a query is sent', async () => {

@@ -88,7 +88,7 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
 }
 
 /** Parses the URLs; URLs of one database get the same target, so that it is opened once. */
-function shareTargets(urls: EngineUrls): { readonly [Field in UrlField]?: EngineUrl } {
+export function shareTargets(urls: EngineUrls): { readonly [Field in UrlField]?: EngineUrl } {
   const targets: { [Field in UrlField]?: EngineUrl } = {};
   for (const field of urlFields) {
     const url = urls[field];
