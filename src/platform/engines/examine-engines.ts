@@ -1,5 +1,6 @@
 // The checks of `millrace doctor`: each configured engine, by its adapter.
 
+import { urlParts } from '../../contracts/engine-url.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { examine, isBroken, type Examination, type Finding } from '../../foundation/finding.ts';
 import { eventStoreSchema, outboxSchema } from './engine-schemas.ts';
@@ -153,15 +154,12 @@ async function examineSchemas(
   return found;
 }
 
-/** Drivers may quote the URL. */
+/** Drivers may quote the URL, with the password as it is written or decoded. */
 function hidden(url: string, finding: Finding): Finding {
-  const secret = /^[^:]+:\/\/(?:[^:@]*:)?([^@]*)@/s.exec(url)?.[1];
-  if (secret === undefined || secret === '') return finding;
-  let detail = finding.detail.replaceAll(secret, '***');
-  try {
-    detail = detail.replaceAll(decodeURIComponent(secret), '***');
-  } catch {
-    // The password is not percent-encoded, so it has only one spelling.
-  }
+  const { userinfo = '', user = '', password = user } = urlParts(url, 'url');
+  const written = userinfo.slice(userinfo.indexOf(':') + 1);
+  const detail = [written, password]
+    .filter((secret) => secret !== '')
+    .reduce((text, secret) => text.replaceAll(secret, '***'), finding.detail);
   return { ...finding, detail };
 }
