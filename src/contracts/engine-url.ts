@@ -49,15 +49,16 @@ export const urlForms: Readonly<Record<EngineName, UrlForm>> = {
     example: 'mongodb://host:27017/database',
     portDefault: 27_017,
     hasLooseParameters: true,
-    parameters:
-      words(`appName authMechanism authMechanismProperties authSource compressors connectTimeoutMS
-      directConnection enableOverloadRetargeting family heartbeatFrequencyMS j journal loadBalanced localThresholdMS
+    parameters: words(`appName authMechanism authMechanismProperties authSource autoSelectFamily
+      autoSelectFamilyAttemptTimeout compressors connectTimeoutMS
+      directConnection enableOverloadRetargeting family fsync heartbeatFrequencyMS ignoreUndefined j journal
+      keepAliveInitialDelay loadBalanced localThresholdMS
       maxAdaptiveRetries maxConnecting maxIdleTimeMS maxPoolSize maxStalenessSeconds minHeartbeatFrequencyMS
       minPoolSize monitorCommands noDelay proxyHost proxyPassword proxyPort proxyUsername readConcern
-      readConcernLevel readPreference readPreferenceTags replicaSet retryReads retryWrites serverMonitoringMode
+      readConcernLevel readPreference readPreferenceTags replicaSet retryReads retryWrites serverMonitoringMode servername
       serverSelectionTimeoutMS socketTimeoutMS srvMaxHosts srvServiceName ssl timeoutMS tls
       tlsAllowInvalidCertificates tlsAllowInvalidHostnames tlsCAFile tlsCRLFile tlsCertificateKeyFile
-      tlsCertificateKeyFilePassword tlsInsecure w waitQueueTimeoutMS wtimeout wtimeoutMS zlibCompressionLevel`),
+      tlsCertificateKeyFilePassword tlsInsecure w waitQueueTimeoutMS writeConcern wtimeout wtimeoutMS zlibCompressionLevel`),
   },
   kurrentdb: {
     schemes: words(
