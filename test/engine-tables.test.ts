@@ -3,12 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import {
-  engineTable,
-  roleTable,
-  type EngineName,
-  type RoleName,
-} from '../src/platform/engines/engine-table.ts';
+import type { EngineName } from '../src/contracts/engine-url.ts';
+import { engineTable, roleTable, type RoleName } from '../src/platform/engines/engine-table.ts';
 
 const roles = Object.entries(roleTable) as [RoleName, (typeof roleTable)[RoleName]][];
 

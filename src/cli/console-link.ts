@@ -3,7 +3,7 @@
 import type { Tokens } from '../platform/tokens/open-tokens.ts';
 import type { KeptToken } from './admin-token.ts';
 import type { CommandContext } from './command.ts';
-import type { BannerLine } from './product.ts';
+import type { BannerLine } from './product-banner.ts';
 
 export async function consoleLine(
   { isTTY, paint }: Pick<CommandContext, 'isTTY' | 'paint'>,

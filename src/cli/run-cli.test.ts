@@ -28,6 +28,20 @@ test('uses colours on a terminal', async () => {
   assert.ok(written.stdout.includes('\u001b[1mMillrace\u001b[22m'));
 });
 
+for (const [name, url, mistake] of [
+  ['MILLRACE_STORE', 'postgre://u:hunter2@h/db', /Did you mean postgres:\?/],
+  ['MILLRACE_KEYS', 'redis://u:hunter2@h?clster', /did you mean 'cluster'\?/],
+  ['MILLRACE_BUS', 'nats://u:hunter2@h:99999', /port from 1 to 65535/],
+] as const) {
+  test(`start names ${name}, whose URL is wrong, and no password`, async () => {
+    const { context, written } = fakeTerminal({ args: ['start'], env: { [name]: url } });
+    assert.notEqual(await runCli(context), 0);
+    assert.match(written.stderr, new RegExp(name));
+    assert.match(written.stderr, mistake);
+    assert.ok(!written.stderr.includes('hunter2'), written.stderr);
+  });
+}
+
 test('an interrupted command exits with 130 and prints nothing', async () => {
   const { context, written } = fakeTerminal({
     args: ['lint', import.meta.dirname],

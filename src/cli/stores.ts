@@ -1,6 +1,7 @@
 // Opens the event store and the outbox of a command: from `--store`, the environment, or the default file.
 
-import { isAbsolute, relative, resolve } from 'node:path';
+import { relative } from 'node:path';
+import { urlInFolder } from '../contracts/engine-url.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import type { EngineOptions, EngineSet } from '../platform/engines/open-engines.ts';
@@ -63,8 +64,7 @@ function urlOf(
     .map((name) => env[name])
     .find((value) => value !== undefined && value !== '');
   const url = given ?? set ?? storeDefault;
-  const path = /^sqlite:(?:\/\/)?([^:].*)$/i.exec(url)?.[1];
-  return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(cwd, path)}`;
+  return urlInFolder(url, cwd);
 }
 
 /** The URL for messages: without a password, and with a file path relative to the current directory. */

@@ -49,7 +49,8 @@ export {
 export { openColdStorage, type ArchiveKeys } from './engines/open-cold-storage.ts';
 export { openEngineAt, type EngineOptions } from './engines/open-engines.ts';
 export type { EngineHandle, RoleMap } from './engines/engine-roles.ts';
-export type { EngineName, RoleName, UrlField } from './engines/engine-table.ts';
+export type { EngineName } from '../contracts/engine-url.ts';
+export type { RoleName, UrlField } from './engines/engine-table.ts';
 export { redactUrl, type EngineUrl } from './engines/engine-url.ts';
 export type { EngineUrls, ResolvedRole } from './engines/resolve-roles.ts';
 export type { PlatformEngines } from './engines/platform-engines.ts';

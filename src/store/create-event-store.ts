@@ -1,41 +1,22 @@
-// The event store on any engine: validation, envelopes, erasure, paging and live reading.
+// The event store on any engine: appends, paging, live reading, metadata and erasure.
 
-import { aborted, systemClock, type Clock } from '../foundation/clock.ts';
+import { systemClock } from '../foundation/clock.ts';
 import { MillraceError } from '../foundation/error.ts';
-import { createIds, type IdSource } from '../foundation/ids.ts';
-import { silentObserver, type Observer } from '../foundation/observer.ts';
-import type { FormatOptions } from '../contracts/event-form.ts';
-import { encodePayload, type PayloadOptions } from '../contracts/json-payload.ts';
+import { silentObserver } from '../foundation/observer.ts';
+import { createAppender } from './append-events.ts';
 import {
   checkExpected,
-  checkFollowing,
   checkFormat,
   checkStream,
   checkSubject,
-  checkTogether,
-  checkTransaction,
-  prepareAppend,
   storeLimits,
 } from './prepare-append.ts';
 import { compileFilter } from './event-filter.ts';
 import { forgottenStream, subjectForgottenType } from './erasure.ts';
 import { createEventReader, eventFeed, streamReads } from './event-feed.ts';
-import type {
-  AppendOptions,
-  AppendResult,
-  EventStore,
-  StreamAppend,
-  StreamInfo,
-  StreamMetadata,
-} from './event-store.ts';
-import {
-  softDeleted,
-  streamDeleted,
-  versionConflict,
-  type ExpectedRevision,
-} from './expected-revision.ts';
+import type { EventStore, EventStoreOptions, StreamInfo, StreamMetadata } from './event-store.ts';
+import { softDeleted, streamDeleted, type ExpectedRevision } from './expected-revision.ts';
 import { rowsBytes, toPageBound } from './page-bound.ts';
-import { logPublished, observeAppend } from './observe-append.ts';
 import { createPersonalData } from './personal-data.ts';
 import { isVisible } from './retention.ts';
 import { bisect, startOf, startPosition, toPosition, toSequence } from './position.ts';
@@ -45,7 +26,7 @@ import {
   type RecordedEvent,
   type StoredRow,
 } from './recorded-event.ts';
-import type { AllPage, StoreEngine, StreamWrite, WriteOptions } from './store-engine.ts';
+import type { AllPage, StoreEngine } from './store-engine.ts';
 import {
   checkMetadata,
   fromMetadataPayload,
@@ -57,19 +38,9 @@ import {
 } from './stream-metadata.ts';
 import { streamsAbout } from './streams-about.ts';
 
-export interface EventStoreOptions extends PayloadOptions, FormatOptions {
-  readonly clock?: Clock | undefined;
-  readonly ids?: IdSource | undefined;
-  readonly observer?: Observer | undefined;
-  /**
-   * `strict` (default): event types follow the naming rules and the stream belongs to the envelope's
-   * tenant. `open`: any names, for servers that speak another system's protocol.
-   */
-  readonly names?: 'strict' | 'open' | undefined;
-}
-
 /** Maximum delay before a subscription retries after a database failure. */
 const pauseMsMax = 2_000;
+
 /**
  * Creates the event store on an engine; called by the engines, not by users.
  *
@@ -79,7 +50,7 @@ const pauseMsMax = 2_000;
  * const storeOn = (engine: StoreEngine): EventStore => createEventStore(engine, { names: 'open' });
  */
 export function createEventStore(engine: StoreEngine, options: EventStoreOptions = {}): EventStore {
-  const { clock = systemClock, ids = createIds(), observer = silentObserver } = options;
+  const { clock = systemClock, observer = silentObserver } = options;
   let closed = false;
   checkFormat(options);
 
@@ -94,112 +65,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
   const decodeLive = (rows: readonly StoredRow[]): Promise<RecordedEvent[]> =>
     decodeReadable(rows, engine.subjectKeys);
 
-  const keysWithin = (transaction: unknown): StoreEngine['subjectKeys'] => ({
-    get: (subjects, { create }) => engine.subjectKeys.get(subjects, { create, transaction }),
-    forget: (subject, nowMs) => engine.subjectKeys.forget(subject, nowMs),
-  });
-
-  type AppendWrite = WriteOptions & Pick<AppendOptions, 'system'>;
-
-  const write = (
-    appends: readonly StreamAppend[],
-    writeOptions: AppendWrite,
-  ): Promise<readonly AppendResult[]> =>
-    observer.span === undefined
-      ? writeLogged(appends, writeOptions)
-      : observeAppend(observer.span, appends, () => writeLogged(appends, writeOptions));
-
-  /** Events in a transaction of the caller are not published yet, and may never be. */
-  const writeLogged = (
-    appends: readonly StreamAppend[],
-    writeOptions: AppendWrite,
-  ): Promise<readonly AppendResult[]> =>
-    observer.log === undefined || writeOptions.transaction !== undefined
-      ? writeAll(appends, writeOptions)
-      : logPublished(observer.log, appends, () => writeAll(appends, writeOptions));
-
-  const writeAll = async (
-    appends: readonly StreamAppend[],
-    { system, ...writeOptions }: AppendWrite,
-  ): Promise<readonly AppendResult[]> => {
-    assertOpen();
-    checkTogether(appends);
-    checkFollowing(engine, appends);
-    const { transaction } = writeOptions;
-    checkTransaction(engine, transaction);
-    const rules = system === true ? { ...options, names: 'open' as const } : options;
-    const subjectKeys = transaction === undefined ? engine.subjectKeys : keysWithin(transaction);
-    // Encode everything before the first await: afterwards the caller may modify the events.
-    const prepared = appends.map((append) => prepareAppend(append, rules, subjectKeys));
-    const writes = isReady(prepared)
-      ? prepared
-      : await Promise.all(prepared.map((each) => Promise.resolve(each)));
-    return commit(writes, writeOptions);
-  };
-
-  const commit = async (
-    writes: readonly StreamWrite[],
-    writeOptions: WriteOptions,
-  ): Promise<readonly AppendResult[]> => {
-    const { signal } = writeOptions;
-    if (signal?.aborted === true) throw aborted(signal);
-    const outcomes = await engine.write(writes, writeOptions);
-    // One rejected write means that nothing was written; throw the first reason.
-    return writes.map((each, index) => {
-      const outcome = outcomes[index];
-      if (outcome === undefined)
-        throw new MillraceError('STORE_CORRUPT', 'the engine returned fewer outcomes than writes');
-      const { retention } = each;
-      if (outcome.kind === 'deleted') throw streamDeleted(retention?.of ?? each.stream);
-      if (outcome.kind === 'conflict') {
-        const { stream, expected } =
-          retention?.expected === undefined
-            ? each
-            : { stream: retention.of, expected: retention.expected };
-        throw versionConflict({ stream, expected }, outcome.actual);
-      }
-      const isDuplicate = outcome.kind === 'duplicate';
-      for (const { type } of observer.count === undefined ? [] : each.rows) {
-        if (isDuplicate) observer.count?.('events_duplicates_total', { event_type: type });
-        else observer.count?.('events_published_total', { event_type: type });
-      }
-      return {
-        stream: each.stream,
-        revision: outcome.revision,
-        position: toPosition(outcome.sequence),
-        isDuplicate,
-      };
-    });
-  };
-
-  const systemWrite = (
-    stream: string,
-    type: string,
-    payload: unknown,
-    more: Partial<StreamWrite>,
-  ): StreamWrite => {
-    const eventId = ids.next();
-    const meta = {
-      occurredAt: new Date(clock.now()).toISOString(),
-      correlationId: eventId,
-      tenant: '',
-    };
-    const aggregate = { bc: '', type: '', id: stream };
-    return {
-      stream,
-      expected: 'any',
-      rows: [
-        {
-          eventId,
-          type,
-          tenant: '',
-          payload: encodePayload(payload, options).json,
-          meta: JSON.stringify({ ...meta, aggregate }),
-        },
-      ],
-      ...more,
-    };
-  };
+  const { write, writeSystem } = createAppender(engine, options, assertOpen);
 
   const setRetention = async (
     stream: string,
@@ -212,7 +78,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       values: toRetention(fromMetadataPayload(payload)),
       expected,
     };
-    await commit([systemWrite(metadataStream(stream), metadataType, payload, { retention })], {});
+    await writeSystem(metadataStream(stream), metadataType, payload, { retention });
   };
 
   const lastOf = (stream: string) =>
@@ -435,7 +301,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       assertOpen();
       checkStream(stream, options.names);
       checkExpected(expected);
-      await commit([systemWrite(stream, tombstoneType, {}, { expected, tombstone: true })], {});
+      await writeSystem(stream, tombstoneType, {}, { expected, tombstone: true });
     },
 
     async head() {
@@ -460,7 +326,7 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       const forgotten = await engine.subjectKeys.forget(subject, clock.now());
       for (const stream of await streamsAbout(engine, subject)) {
         const payload = { subject };
-        await commit([systemWrite(forgottenStream(stream), subjectForgottenType, payload, {})], {});
+        await writeSystem(forgottenStream(stream), subjectForgottenType, payload, {});
       }
       return { forgotten };
     },
@@ -472,11 +338,4 @@ export function createEventStore(engine: StoreEngine, options: EventStoreOptions
       await engine[Symbol.asyncDispose]();
     },
   };
-}
-
-/** True if no event has personal data, so that the append needs no await. */
-function isReady(
-  prepared: readonly (StreamWrite | Promise<StreamWrite>)[],
-): prepared is readonly StreamWrite[] {
-  return !prepared.some((each) => each instanceof Promise);
 }

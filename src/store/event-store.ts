@@ -1,12 +1,28 @@
 // The event store port.
 
 import type { DomainEventEnvelope } from '../contracts/envelope.ts';
+import type { FormatOptions } from '../contracts/event-form.ts';
+import type { PayloadOptions } from '../contracts/json-payload.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { IdSource } from '../foundation/ids.ts';
+import type { Observer } from '../foundation/observer.ts';
 import type { EventFilter } from './event-filter.ts';
 import type { ExpectedRevision } from './expected-revision.ts';
 import type { PersonalData } from './personal-data.ts';
 import type { Position } from './position.ts';
 import type { RecordedEvent } from './recorded-event.ts';
 import type { ScavengeProgress, StoreCapabilities } from './store-engine.ts';
+
+export interface EventStoreOptions extends PayloadOptions, FormatOptions {
+  readonly clock?: Clock | undefined;
+  readonly ids?: IdSource | undefined;
+  readonly observer?: Observer | undefined;
+  /**
+   * `strict` (default): event types follow the naming rules and the stream belongs to the envelope's
+   * tenant. `open`: any names, for servers that speak another system's protocol.
+   */
+  readonly names?: 'strict' | 'open' | undefined;
+}
 
 export interface AppendOptions {
   /** Default: `any`. */

@@ -1,4 +1,4 @@
-export { createEventStore, type EventStoreOptions } from './create-event-store.ts';
+export { createEventStore } from './create-event-store.ts';
 export type { PersonalData } from './personal-data.ts';
 export { isForgotten, subjectHeader, type Forgotten } from './erasure.ts';
 export { filterLimits, type EventFilter } from './event-filter.ts';
@@ -7,6 +7,7 @@ export type {
   AppendResult,
   EventReader,
   EventStore,
+  EventStoreOptions,
   FeedItem,
   PageLoading,
   PageOptions,

@@ -10,7 +10,7 @@ import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
 import { defineCommand, exitCodes, usage, type CommandContext } from '../command.ts';
 import { configOption, defined, durationMs, jsonOption, option } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
-import { busNeed } from '../product.ts';
+import { busNeed } from '../product-settings.ts';
 import { storeOption, storeUrl } from '../stores.ts';
 import type { Paint } from '../terminal/paint.ts';
 import type { RoleReport } from '../../platform/engines/role-report.ts';

@@ -10,7 +10,9 @@ import type { Platform } from '../../platform/create-platform.ts';
 import { writeSecret } from '../admin-token.ts';
 import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
 import { flag } from '../options.ts';
-import { productOptions, runProduct, type BannerLine, type RunningProduct } from '../product.ts';
+import type { BannerLine, RunningProduct } from '../product-banner.ts';
+import { productOptions } from '../product-settings.ts';
+import { runProduct } from '../product.ts';
 import type { Paint } from '../terminal/paint.ts';
 
 export const startCommand = defineCommand({

@@ -1,8 +1,8 @@
 // The part of the official client that this adapter uses.
 
 import type { EventData, KurrentDBClient, RecordedEvent } from '@kurrent/kurrentdb-client';
+import { invalid, kurrentdbConnection, urlForms, urlParts } from '../../contracts/engine-url.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
-import { invalid, parseKurrentdbUrl } from './url.ts';
 
 export type Client = KurrentDBClient;
 export type ClientEvent = EventData;
@@ -17,22 +17,25 @@ interface ClientInside {
 
 /** Returns a function that opens a client. */
 export async function loadClient(url: string): Promise<() => Client> {
-  const { connection, credentials } = parseKurrentdbUrl(url);
+  const { userinfo = '', user, password } = urlParts(url, 'url', 'kurrentdb');
   const { KurrentDBClient: Driver } = await loadDriver(
     '@kurrent/kurrentdb-client',
     () => import('@kurrent/kurrentdb-client'),
   );
   return () => {
     try {
-      const client = Driver.connectionString(connection);
-      if (credentials !== undefined) {
+      const client = Driver.connectionString(kurrentdbConnection(url));
+      // The client's bridge does not decode them.
+      if (userinfo.includes('%')) {
+        const credentials = { username: user, password };
         inside(client).resolveBridgeCredentials = async (perCall) => perCall ?? credentials;
       }
       return client;
     } catch (error) {
       // The client's message may quote the URL. The errors of its options have the class Error and quote none.
       const isPlain = error instanceof Error && error.constructor === Error;
-      throw invalid(isPlain ? error.message : 'its hosts or parameters are wrong');
+      const reason = isPlain ? error.message : 'its hosts or parameters are wrong';
+      throw invalid('url', `invalid KurrentDB URL: ${reason}, as in ${urlForms.kurrentdb.example}`);
     }
   };
 }

@@ -1,9 +1,9 @@
 // All roles in the memory of one process, for unit tests: a SQLite database without a file and without a writer thread.
 
+import type { EventStoreOptions } from '../../store/event-store.ts';
 import type { BusOptions } from '../../bus/create-bus.ts';
 import { lazyRoles } from '../../foundation/lazy-roles.ts';
 import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
-import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import { sqliteMemoryFile } from '../sqlite/connection/memory-file.ts';
 import { sqliteRoles, type SqliteRoles } from '../sqlite/open-sqlite.ts';
 

@@ -1,6 +1,7 @@
 // Access to the database: the client of the user or of the store, and the translation of driver errors.
 
 import type { Db, MongoClient } from 'mongodb';
+import { urlParts } from '../../contracts/engine-url.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
@@ -25,13 +26,7 @@ export async function connectMongodb(
     // The user closes the client.
     return { db, async [Symbol.asyncDispose]() {} };
   }
-  const named = /^mongodb(?:\+srv)?:\/\/[^/?]+(?:\/([^?]*))?/.exec(target);
-  if (named === null) {
-    throw new MillraceError(
-      'CONFIG_INVALID',
-      'invalid MongoDB URL: use mongodb://host/database or mongodb+srv://host/database',
-    );
-  }
+  const { path } = urlParts(target, 'url', 'mongodb');
   const { MongoClient: Client } = await loadDriver('mongodb', () => import('mongodb'));
   const client = clientOf(Client, target, connectionsMax);
   try {
@@ -41,7 +36,7 @@ export async function connectMongodb(
     throw unavailable(error);
   }
   return {
-    db: client.db(database ?? (named[1] ? undefined : databaseDefault)),
+    db: client.db(database ?? (path === '' ? databaseDefault : undefined)),
     [Symbol.asyncDispose]: () => client.close(),
   };
 }

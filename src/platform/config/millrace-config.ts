@@ -2,8 +2,9 @@
 // the field.
 
 import { existsSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { urlInFolder } from '../../contracts/engine-url.ts';
 import type { RateLimit } from '../../delivery/rate-limit.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform, PlatformConfig } from '../create-platform.ts';
@@ -156,13 +157,13 @@ export function withEnvironment(
   const taskTypesFile = text('MILLRACE_TASK_TYPES') ?? config.taskTypesFile;
   return {
     ...config,
-    busArchive: busArchive && inFolder(busArchive, cwd),
+    busArchive: busArchive && urlInFolder(busArchive, cwd),
     busArchiveKeys: archiveKeysOf(env) ?? config.busArchiveKeys,
     taskTypesFile: taskTypesFile && resolve(cwd, taskTypesFile),
     outbox: readOutboxEnvironment(env),
     engines: enginesOf(config.engines ?? {}, text, cwd),
     isProduction: config.isProduction ?? env['NODE_ENV'] === 'production',
-    localUrl: inFolder(config.localUrl ?? localUrlDefault, cwd),
+    localUrl: urlInFolder(config.localUrl ?? localUrlDefault, cwd),
     roles: roles === undefined ? config.roles : rolesOf(roles),
     server: {
       ...config.server,
@@ -178,7 +179,7 @@ type Text = (name: string) => string | undefined;
 function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
   const urlOf = (variable: string, fallback: string | undefined): string | undefined => {
     const url = text(variable) ?? fallback;
-    return url && inFolder(url, cwd);
+    return url && urlInFolder(url, cwd);
   };
   const store = text('ESDB_CONNECTION_STRING') ?? written.store ?? storeUrlDefault;
   return {
@@ -189,12 +190,6 @@ function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
     bus: urlOf('MILLRACE_BUS', written.bus),
     tasks: urlOf('MILLRACE_TASKS', written.tasks),
   };
-}
-
-/** A relative path starts at the working directory. */
-function inFolder(url: string, cwd: string): string {
-  const [, scheme = '', path] = /^(sqlite|file):(?:\/\/)?([^:].*)$/i.exec(url) ?? [];
-  return path === undefined || isAbsolute(path) ? url : `${scheme}:${resolve(cwd, path)}`;
 }
 
 /** A key of the environment replaces both keys of the file. */

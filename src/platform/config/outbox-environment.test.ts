@@ -85,7 +85,11 @@ test('an invalid value is reported with its name and the valid values', () => {
     ['REDIS_HOST', 'redis://x', /a host, such as localhost/],
     ['KAFKA_BROKERS', 'broker1', /host:port,host:port/],
     ['OUTBOX_DEADLETTER_TOPIC', 'a b', /a topic, such as outbox.dead/],
-    ['ESDB_CONNECTION_STRING', 'localhost:2113', /begins with esdb:\/\//],
+    [
+      'ESDB_CONNECTION_STRING',
+      'localhost:2113',
+      /engine 'localhost:' is not supported; supported: kurrentdb:/,
+    ],
     ['MILLRACE_OUTBOX', 'mysql://x', /engine 'mysql:' is not supported/],
   ];
   for (const [name, value, problem] of cases) {

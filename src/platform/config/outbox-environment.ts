@@ -1,8 +1,8 @@
 // The outbox settings of the environment: the variables of the outbox document, overridden by the `MILLRACE_*` variables.
 
+import { urlParts, type EngineName } from '../../contracts/engine-url.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
-import { parseEngineUrl } from '../engines/engine-url.ts';
 
 export interface OutboxSettings {
   /** `MILLRACE_STORE`, else `ESDB_CONNECTION_STRING`. Undefined: the embedded store. */
@@ -53,7 +53,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function readOutboxEnvironment(env: Environment): OutboxSettings {
   const read = createReader(env);
   const settings: OutboxSettings = {
-    store: read.storeUrl('MILLRACE_STORE') ?? read.esdbUrl('ESDB_CONNECTION_STRING'),
+    store: read.storeUrl('MILLRACE_STORE') ?? read.storeUrl('ESDB_CONNECTION_STRING', 'kurrentdb'),
     outbox: read.storeUrl('MILLRACE_OUTBOX'),
     queue: read.text('MILLRACE_QUEUE') ?? redisUrl(read),
     typePrefixes: read.list('ESDB_SUBSCRIPTION_PREFIX'),
@@ -127,22 +127,15 @@ function createReader(env: Environment) {
       }
       return given;
     },
-    /** The URL is not quoted in errors, because it may contain a password. */
-    storeUrl(name: string): string | undefined {
+    storeUrl(name: string, engine?: EngineName): string | undefined {
       const value = text(name);
       try {
-        if (value !== undefined) parseEngineUrl(value, name);
+        if (value !== undefined) urlParts(value, name, engine);
         return value;
       } catch (error) {
         problems.push({ field: name, problem: (error as Error).message });
         return undefined;
       }
-    },
-    esdbUrl(name: string): string | undefined {
-      const value = text(name);
-      if (value === undefined || /^(?:esdb|kurrentdb)(?:\+discover)?:\/\//i.test(value))
-        return value;
-      return wrong(name, 'begins with esdb:// or esdb+discover://');
     },
     finish(): void {
       if (problems.length === 0) return;

@@ -1,5 +1,6 @@
-// One table of engines and roles: which schemes name an engine, which roles it has, and what an acknowledgement survives.
+// One table of engines and roles: which roles an engine has, and what an acknowledgement survives.
 
+import type { EngineName } from '../../contracts/engine-url.ts';
 import type { RoleMap } from './engine-roles.ts';
 
 export type RoleName = keyof RoleMap;
@@ -34,9 +35,6 @@ export const roleTable: Readonly<Record<RoleName, RoleRow>> = {
 
 interface EngineRow {
   readonly title: string;
-  readonly schemes: readonly string[];
-  /** A URL for error texts and documentation. */
-  readonly example: string;
   readonly roles: readonly RoleName[];
   /** Runs inside the process, without a server. */
   readonly isEmbedded: boolean;
@@ -52,20 +50,9 @@ const inStore = ['subscriptions', 'snapshots', 'traces', 'outbox', 'readModels',
 /** The roles of an embedded engine next to those. */
 const inFile = ['bus', 'tasks', 'keys', 'queue'] as const;
 
-export type EngineName =
-  | 'memory'
-  | 'sqlite'
-  | 'postgres'
-  | 'mongodb'
-  | 'kurrentdb'
-  | 'redis'
-  | 'nats';
-
 export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   memory: {
     title: 'memory',
-    schemes: ['memory'],
-    example: 'memory:',
     roles: ['store', ...inStore, ...inFile],
     isEmbedded: true,
     survives: 'nothing: all data is lost when the process exits',
@@ -73,8 +60,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   sqlite: {
     title: 'SQLite',
-    schemes: ['sqlite'],
-    example: 'sqlite:.millrace/events.db',
     roles: ['store', ...inStore, ...inFile],
     isEmbedded: true,
     survives: 'a crash of the process or the machine',
@@ -82,8 +67,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   postgres: {
     title: 'PostgreSQL',
-    schemes: ['postgres', 'postgresql'],
-    example: 'postgres://user:password@host:5432/database',
     roles: ['store', ...inStore],
     isEmbedded: false,
     survives: 'a crash of the server',
@@ -91,8 +74,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   mongodb: {
     title: 'MongoDB',
-    schemes: ['mongodb', 'mongodb+srv'],
-    example: 'mongodb://host:27017/database',
     roles: ['store', 'subscriptions', 'snapshots'],
     isEmbedded: false,
     survives: 'the loss of a minority of replicas',
@@ -100,8 +81,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   kurrentdb: {
     title: 'KurrentDB',
-    schemes: ['kurrentdb', 'kurrentdb+discover', 'esdb', 'esdb+discover'],
-    example: 'kurrentdb://host:2113',
     roles: ['store'],
     isEmbedded: false,
     survives: 'the loss of a minority of replicas',
@@ -109,8 +88,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   redis: {
     title: 'Redis',
-    schemes: ['redis', 'rediss', 'redis+cluster', 'rediss+cluster'],
-    example: 'redis://host:6379',
     roles: [
       'subscriptions',
       'snapshots',
@@ -128,8 +105,6 @@ export const engineTable: Readonly<Record<EngineName, EngineRow>> = {
   },
   nats: {
     title: 'NATS',
-    schemes: ['nats', 'nats+tls', 'tls'],
-    example: 'nats://host:4222',
     roles: ['leases', 'bus', 'tasks'],
     isEmbedded: false,
     survives: 'a crash of the server process; of the machine, after its sync interval',

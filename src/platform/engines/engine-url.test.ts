@@ -68,7 +68,7 @@ for (const [url, pattern] of [
   ['localhost:6379', /engine 'localhost:' is not supported/],
   ['postgre://h/db', /Did you mean postgres:\?/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
-  ['kurrent://h:2113', /engine 'kurrent:' is not supported/],
+  ['kurrentbd://h:2113', /Did you mean kurrentdb:/],
   ['sqlite:', /needs a file/],
   ['sqlite::memory:', /needs a file/],
   [
@@ -78,8 +78,8 @@ for (const [url, pattern] of [
   ['postgres://u:secret@h/?sslmode=require', /names no database/],
   ['mongodb://u:secret@h', /names no database: .*mongodb:\/\/host:27017\/database/],
   ['mongodb+srv://u:secret@h/?w=1', /names no database/],
-  ['postgres:shop', /looks like postgres:\/\//],
-  ['postgres://u:secret/x@h/db', /looks like postgres:\/\//],
+  ['postgres:shop', /needs \/\/ and a host/],
+  ['postgres://u:secret/x@h/db', /percent-encoded/],
   ['postgres://u:secret#x@h/db', /%23/],
   ["postgres://h/db?schema=a'secret", /a schema name must have 1 to 63/],
   ['postgres://h/db?schema=', /a schema name must have 1 to 63/],
@@ -89,7 +89,7 @@ for (const [url, pattern] of [
       () => parse(url),
       (error) =>
         hasCode(error, 'CONFIG_INVALID') &&
-        error.message.startsWith('store: ') &&
+        error.message.startsWith('store (MILLRACE_STORE): ') &&
         pattern.test(error.message) &&
         !JSON.stringify([error.message, error.details]).includes('secret'),
     );

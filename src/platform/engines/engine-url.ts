@@ -1,10 +1,14 @@
-// The URL of an engine: one parser for all schemes, the identity of its database, and its form without secrets. Errors
-// quote only the scheme, because the rest may contain a password.
+// The URL of an engine for a setting: what its driver gets, the identity of its database, and its form without secrets.
 
-import { resolve } from 'node:path';
-import { closest } from '../../foundation/closest.ts';
-import { MillraceError } from '../../foundation/error.ts';
-import { engineTable, type EngineName } from './engine-table.ts';
+import {
+  invalid,
+  kurrentdbConnection,
+  urlForms,
+  urlParts,
+  type EngineName,
+  type UrlParts,
+} from '../../contracts/engine-url.ts';
+import { urlFields } from './engine-table.ts';
 
 export interface EngineUrl {
   readonly engine: EngineName;
@@ -17,23 +21,25 @@ export interface EngineUrl {
 /** Needs no quotes in SQL; PostgreSQL silently truncates longer names. */
 const schemaShape = /^[a-z_][a-z0-9_]{0,62}$/;
 
-const names = Object.keys(engineTable) as readonly EngineName[];
-
 /** `field` is the setting that an error names. */
-export function parseEngineUrl(url: string, field: string): EngineUrl {
-  const engine = engineOf(url, field);
+export function parseEngineUrl(text: string, field: string): EngineUrl {
+  const isField = urlFields.some((each) => each === field);
+  const setting = isField ? `${field} (MILLRACE_${field.toUpperCase()})` : field;
+  const parts = urlParts(text, setting);
+  const url = text.trim();
+  const { engine, path } = parts;
   switch (engine) {
     case 'memory':
       return { engine, connection: 'memory:' };
     case 'sqlite':
-      return { engine, connection: `sqlite:${sqlitePath(url, field)}` };
+      return { engine, connection: `sqlite:${path}` };
     case 'postgres':
-      return { engine, ...postgresTarget(url, field) };
+      checkNamesDatabase(parts, setting);
+      return { engine, ...withoutSchema(url, parts, setting) };
     case 'kurrentdb':
-      // The client warns about the old name of the scheme.
-      return { engine, connection: url.replace(/^esdb/i, 'kurrentdb') };
+      return { engine, connection: kurrentdbConnection(url) };
     case 'mongodb':
-      checkNamesDatabase(engine, url, field);
+      checkNamesDatabase(parts, setting);
       return { engine, connection: url };
     default:
       return { engine, connection: url };
@@ -41,10 +47,10 @@ export function parseEngineUrl(url: string, field: string): EngineUrl {
 }
 
 /** Without a name, the driver would choose a database by itself, such as that of the user. */
-function checkNamesDatabase(engine: EngineName, url: string, field: string): void {
-  if (/^[^?]*:\/\/[^?]*\/[^/?]+(?:\?|$)/.test(url)) return;
-  const { example } = engineTable[engine];
-  throw invalid(field, `the URL names no database: write it after the host, as in ${example}`);
+function checkNamesDatabase({ engine, path }: UrlParts, setting: string): void {
+  if (path !== '') return;
+  const { example } = urlForms[engine];
+  throw invalid(setting, `the URL names no database: write it after the host, as in ${example}`);
 }
 
 /** Roles of one database share a connection, and commit together if the engine has transactions. */
@@ -59,7 +65,7 @@ function identityOf({ engine, connection }: EngineUrl): string {
   // Several hosts and socket paths are compared as they are written.
   if (url === null || url.host === '') return connection;
   const { protocol, username, password, hostname, port, pathname, search } = url;
-  const usualPort = URL.parse(engineTable[engine].example)?.port;
+  const usualPort = urlForms[engine].portDefault;
   const path = pathname.replace(engine === 'redis' ? /^\/0?$/ : /^\/$/, '');
   const scheme = protocol.replace('postgresql:', 'postgres:');
   const host = `${hostname.toLowerCase()}:${port === '' ? usualPort : port}`;
@@ -82,58 +88,20 @@ export function redactUrl(url: string): string {
     .replace(/([?&][^=&]*(?:password|secret|token)[^=&]*=)[^&]*/gi, '$1***');
 }
 
-function engineOf(url: string, field: string): EngineName {
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase();
-  const schemes = names.flatMap((name) => schemesOf(name));
-  const found = names.find((name) => schemesOf(name).some((each) => each === scheme));
-  if (found !== undefined) return found;
-  const list = schemes.map((each) => `${each}:`).join(', ');
-  if (scheme === undefined)
-    throw invalid(field, `the URL must start with its engine: one of ${list}`);
-  const near = closest(scheme, schemes);
-  const hint = near === undefined ? '' : ` Did you mean ${near}:?`;
-  throw invalid(field, `engine '${scheme}:' is not supported; supported: ${list}.${hint}`);
-}
-
-function schemesOf(name: EngineName): readonly string[] {
-  return engineTable[name].schemes;
-}
-
-function sqlitePath(url: string, field: string): string {
-  const path = url.replace(/^sqlite:(\/\/)?/i, '');
-  if (path !== '' && path !== ':memory:') return resolve(path);
-  throw invalid(
-    field,
-    "'sqlite:' needs a file, such as sqlite:.millrace/events.db; memory: keeps nothing",
-  );
-}
-
-function postgresTarget(url: string, field: string): Omit<EngineUrl, 'engine'> {
-  if (url.includes('#')) throw invalid(field, "a '#' in a PostgreSQL URL must be written as %23");
-  const at = url.indexOf('?');
-  const address = at === -1 ? url : url.slice(0, at);
-  // The driver accepts a URL without a host, for sockets; the parser does not.
-  if (!/^[a-z]+:\/\//i.test(url) || !URL.canParse(address.replace('@/', '@localhost/'))) {
-    throw invalid(
-      field,
-      'a PostgreSQL URL looks like postgres://user:password@host:5432/database, with special characters percent-encoded',
-    );
-  }
-  checkNamesDatabase('postgres', url, field);
-  const parameters = new URLSearchParams(at === -1 ? '' : url.slice(at + 1));
+function withoutSchema(
+  url: string,
+  { parameters }: UrlParts,
+  setting: string,
+): Omit<EngineUrl, 'engine'> {
   const schema = parameters.get('schema');
   if (schema === null) return { connection: url };
   if (!schemaShape.test(schema)) {
     throw invalid(
-      field,
-      'a schema name must have 1 to 63 lower-case letters, digits and underscores',
+      setting,
+      `a schema name must have 1 to 63 lower-case letters, digits and underscores, as in ${urlForms.postgres.example}?schema=shop`,
     );
   }
   parameters.delete('schema');
-  const rest = parameters.toString();
-  return { connection: rest === '' ? address : `${address}?${rest}`, schema };
-}
-
-function invalid(field: string, message: string): MillraceError {
-  return new MillraceError('CONFIG_INVALID', `${field}: ${message}`, { details: { field } });
+  const rest = parameters.size === 0 ? '' : `?${parameters.toString()}`;
+  return { connection: `${url.slice(0, url.indexOf('?'))}${rest}`, schema };
 }

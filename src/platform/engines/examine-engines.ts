@@ -1,11 +1,12 @@
 // The checks of `millrace doctor`: each configured engine, by its adapter.
 
+import { urlParts } from '../../contracts/engine-url.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { examine, isBroken, type Examination, type Finding } from '../../foundation/finding.ts';
 import { eventStoreSchema, outboxSchema } from './engine-schemas.ts';
 import { urlFields, type UrlField } from './engine-table.ts';
-import { parseEngineUrl, redactUrl, type EngineUrl } from './engine-url.ts';
-import { hasRole, storeUrlDefault, type EngineUrls } from './resolve-roles.ts';
+import { redactUrl, type EngineUrl } from './engine-url.ts';
+import { hasRole, shareTargets, storeUrlDefault, type EngineUrls } from './resolve-roles.ts';
 
 export interface EngineReport {
   /** Several if one engine has several roles. */
@@ -42,13 +43,13 @@ export async function examineEngines(
   { timeoutMs = timeoutMsDefault, migrate = 'auto' }: ExamineEnginesOptions = {},
 ): Promise<readonly EngineReport[]> {
   const urls: EngineUrls = { store: storeUrlDefault, ...engines };
-  const byTarget = new Map<string, { target: EngineUrl; url: string; roles: UrlField[] }>();
+  const targets = shareTargets(urls);
+  const byTarget = new Map<EngineUrl, { target: EngineUrl; url: string; roles: UrlField[] }>();
   for (const field of urlFields) {
-    const url = urls[field];
-    if (url === undefined) continue;
-    const target = parseEngineUrl(url, field);
-    const known = byTarget.get(target.connection);
-    if (known === undefined) byTarget.set(target.connection, { target, url, roles: [field] });
+    const [target, url] = [targets[field], urls[field]];
+    if (target === undefined || url === undefined) continue;
+    const known = byTarget.get(target);
+    if (known === undefined) byTarget.set(target, { target, url, roles: [field] });
     else known.roles.push(field);
   }
   const all = [...byTarget.values()];
@@ -61,7 +62,7 @@ export async function examineEngines(
     ({ target, roles }) =>
       roles.some((role) => ['store', 'outbox', 'keys'].includes(role)) &&
       hasRole(target.engine, 'subscriptions'),
-  )?.target.connection;
+  )?.target;
   const options = { timeoutMs, nowMs: () => systemClock.now(), migrate, checkpoints };
   return Promise.all(
     all.map(async ({ target, url, roles }) => {
@@ -77,7 +78,7 @@ export async function examineEngines(
 type EngineExamination = Examination & {
   readonly migrate: 'auto' | 'off';
   /** The database of the checkpoints. */
-  readonly checkpoints: string | undefined;
+  readonly checkpoints: EngineUrl | undefined;
 };
 
 async function examineEngine(
@@ -91,7 +92,7 @@ async function examineEngine(
     case 'redis': {
       const { examineRedis } = await import('../../engines/redis/doctor.ts');
       const messages = roles.includes('bus') || roles.includes('tasks') ? 'messages' : 'documents';
-      const stores = options.checkpoints === connection ? 'checkpoints' : messages;
+      const stores = options.checkpoints === target ? 'checkpoints' : messages;
       return examineRedis(connection, { ...options, stores });
     }
     case 'nats':
@@ -153,15 +154,12 @@ async function examineSchemas(
   return found;
 }
 
-/** Drivers may quote the URL. */
+/** Drivers may quote the URL, with the password as it is written or decoded. */
 function hidden(url: string, finding: Finding): Finding {
-  const secret = /^[^:]+:\/\/(?:[^:@]*:)?([^@]*)@/s.exec(url)?.[1];
-  if (secret === undefined || secret === '') return finding;
-  let detail = finding.detail.replaceAll(secret, '***');
-  try {
-    detail = detail.replaceAll(decodeURIComponent(secret), '***');
-  } catch {
-    // The password is not percent-encoded, so it has only one spelling.
-  }
+  const { userinfo = '', user = '', password = user } = urlParts(url, 'url');
+  const written = userinfo.slice(userinfo.indexOf(':') + 1);
+  const detail = [written, password]
+    .filter((secret) => secret !== '')
+    .reduce((text, secret) => text.replaceAll(secret, '***'), finding.detail);
   return { ...finding, detail };
 }

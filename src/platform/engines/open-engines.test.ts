@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { hasCode } from '../../foundation/error.ts';
 import { documentsOf } from '../../projections/documents.ts';
 import { readModel } from '../../projections/read-model.ts';
 import { reservePort } from '../../testing/servers/reserve-port.ts';
+import { examineEngines } from './examine-engines.ts';
 import { roleTable, type RoleName } from './engine-table.ts';
 import { createEngineSet, openEngineAt, openRole } from './open-engines.ts';
 
@@ -131,6 +132,37 @@ test('a file of a newer version is rejected, whichever role is opened', async ()
   }
 });
 
+test('a link to a SQLite file or to its folder is the same database, before and after it exists', async () => {
+  const real = join(folder, 'real');
+  await mkdir(real);
+  await symlink(real, join(folder, 'linked'));
+  await symlink(join(real, 'events.db'), join(folder, 'link.db'));
+  const urls = {
+    store: `sqlite:${join(real, 'events.db')}`,
+    keys: `sqlite:${join(folder, 'link.db')}`,
+    bus: `sqlite:${join(folder, 'linked', 'events.db')}`,
+  };
+  for (const round of ['missing file', 'existing file']) {
+    await using set = createEngineSet({ urls, needs: { keys: 'required', bus: 'required' } });
+    assert.ok(set.isShared('store', 'keys'), round);
+    assert.ok(set.isShared('store', 'bus'), round);
+    assert.equal(await set.handleOf('store'), await set.handleOf('bus'), round);
+  }
+});
+
+test('two URLs of one database are examined once', async () => {
+  await using unused = await reservePort();
+  const url = `redis://${unused.host}:${unused.port}`;
+  const reports = await examineEngines({ store: 'memory:', keys: url, queue: `${url}/0` });
+  assert.deepEqual(
+    reports.map(({ roles }) => roles),
+    [
+      ['store', 'outbox'],
+      ['keys', 'queue'],
+    ],
+  );
+});
+
 test('a schema name that needs quotes is rejected before a query is sent', async () => {
   await assert.rejects(
     () => openRole('postgres://127.0.0.1:1/shop?schema=a"b', 'store'),
@@ -144,7 +176,7 @@ for (const [url, pattern] of [
   ['mysql://u:secret@h/db', /engine 'mysql:' is not supported/],
   ['rediss+clusters://u:secret@h', /Did you mean rediss\+cluster:\?/],
   ['redis://u:secret@h/shop', /database must be a number/],
-  ['nats://u:secret@h/x', /use nats:/],
+  ['nats://u:secret@h/x', /nothing may follow the host/],
 ] as const) {
   const isNats = url.startsWith('nats:');
   for (const role of isNats

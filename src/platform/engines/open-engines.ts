@@ -1,13 +1,14 @@
 // Opens the engines of a process by URL: each database once, when one of its roles is first used.
 
+import type { EventStoreOptions } from '../../store/event-store.ts';
 import type { BusOptions } from '../../bus/create-bus.ts';
+import type { EngineName } from '../../contracts/engine-url.ts';
 import { once } from '../../foundation/async/once.ts';
 import type { OutboxLedgerOptions } from '../../outbox/create-outbox-ledger.ts';
-import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import { lazyPersonalData } from '../../store/personal-data.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 import type { EngineHandle, RoleMap } from './engine-roles.ts';
-import { roleTable, type EngineName, type RoleName } from './engine-table.ts';
+import { roleTable, type RoleName } from './engine-table.ts';
 import { parseEngineUrl, type EngineUrl } from './engine-url.ts';
 import {
   hasRole,

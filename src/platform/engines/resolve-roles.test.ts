@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../foundation/error.ts';
-import { engineTable, roleTable, type EngineName, type RoleName } from './engine-table.ts';
+import { urlForms, type EngineName } from '../../contracts/engine-url.ts';
+import { engineTable, roleTable, type RoleName } from './engine-table.ts';
 import { hasRole, resolveRoles, type EngineUrls, type Need } from './resolve-roles.ts';
 import { roleReport } from './role-report.ts';
 
 const roleNames = Object.keys(roleTable) as readonly RoleName[];
 const engineNames = Object.keys(engineTable) as readonly EngineName[];
 const urlOf = (engine: EngineName | undefined): string | undefined =>
-  engine === undefined ? undefined : engineTable[engine].example.replace('user:password@', '');
+  engine === undefined ? undefined : urlForms[engine].example.replace('user:password@', '');
 const needAll = (need: Need) => Object.fromEntries(roleNames.map((role) => [role, need]));
 
 /** Engine by role; `off` without an engine. */

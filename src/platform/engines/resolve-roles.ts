@@ -1,15 +1,9 @@
 // Which engine has which role of a process, decided from the configured URLs alone. The banner, `millrace doctor`,
 // `GET /admin/system` and the documentation show the result.
 
+import { urlForms, type EngineName } from '../../contracts/engine-url.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import {
-  engineTable,
-  roleTable,
-  urlFields,
-  type EngineName,
-  type RoleName,
-  type UrlField,
-} from './engine-table.ts';
+import { engineTable, roleTable, urlFields, type RoleName, type UrlField } from './engine-table.ts';
 import { isSameDatabase, parseEngineUrl, type EngineUrl } from './engine-url.ts';
 
 /** A URL for each role; the defaults follow from the store. */
@@ -48,7 +42,7 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
   const given = shareTargets(urls);
   const store = given.store ?? parseEngineUrl(urls.store ?? storeUrlDefault, 'store');
   const isEmbedded = engineTable[store.engine].isEmbedded;
-  const local = parseEngineUrl(localUrl, 'store');
+  const local = parseEngineUrl(localUrl, 'localUrl');
 
   const resolved = (Object.keys(roleTable) as RoleName[]).map((role): ResolvedRole => {
     const need = needs[role] ?? 'unused';
@@ -94,7 +88,7 @@ export function resolveRoles(options: ResolveOptions): readonly ResolvedRole[] {
 }
 
 /** Parses the URLs; URLs of one database get the same target, so that it is opened once. */
-function shareTargets(urls: EngineUrls): { readonly [Field in UrlField]?: EngineUrl } {
+export function shareTargets(urls: EngineUrls): { readonly [Field in UrlField]?: EngineUrl } {
   const targets: { [Field in UrlField]?: EngineUrl } = {};
   for (const field of urlFields) {
     const url = urls[field];
@@ -122,7 +116,7 @@ function examplesFor(role: RoleName, field?: UrlField): string {
   return (Object.keys(engineTable) as EngineName[])
     .filter((engine) => hasRole(engine, role) && engine !== 'memory')
     .filter((engine) => field !== 'outbox' || hasRole(engine, 'outbox'))
-    .map((engine) => engineTable[engine].example)
+    .map((engine) => urlForms[engine].example)
     .join(' or ');
 }
 
@@ -132,7 +126,7 @@ function remedyFor(role: RoleName): string {
   if (field !== undefined) {
     return `set MILLRACE_${field.toUpperCase()}, for example to ${examplesFor(role)}`;
   }
-  const { example } = engineTable.redis;
+  const { example } = urlForms.redis;
   const orKeys = hasRole('redis', role) ? `, or MILLRACE_KEYS, for example to ${example}` : '';
   return `set MILLRACE_OUTBOX, for example to ${examplesFor(role, 'outbox')}${orKeys}`;
 }

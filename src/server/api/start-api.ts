@@ -8,13 +8,8 @@ import { reserveTokens } from '../../foundation/token-bucket.ts';
 import { createAuditLog } from '../../platform/audit-log.ts';
 import type { ServerSettings } from '../../platform/config/millrace-config.ts';
 import { createReaderBudget } from '../http/reader-budget.ts';
-import {
-  callerKey,
-  startHttpServer,
-  type Caller,
-  type HttpServer,
-  type HttpServerOptions,
-} from '../http/http-server.ts';
+import { startHttpServer, type HttpServer, type HttpServerOptions } from '../http/http-server.ts';
+import { callerKey, type Caller } from '../http/respond.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
 import {
   notAuthenticated,

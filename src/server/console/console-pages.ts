@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import type { Observer } from '../../foundation/observer.ts';
 import type { StreamResponse } from '../../platform/modules/route.ts';
-import type { ServePage } from '../http/http-server.ts';
+import type { ServePage } from '../http/respond.ts';
 
 /** The same path in the repository and in the published package. */
 const builtFolder = fileURLToPath(new URL('../../../console/dist/', import.meta.url));

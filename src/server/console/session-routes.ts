@@ -12,7 +12,7 @@ import {
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import type { Tokens } from '../../platform/tokens/open-tokens.ts';
 import type { SessionSource } from '../../platform/tokens/sessions.ts';
-import type { AuthenticateSession } from '../http/http-server.ts';
+import type { AuthenticateSession } from '../http/respond.ts';
 import { isSameOrigin, sessionCookie, sessionSecretOf } from '../http/session-cookie.ts';
 import { audited, closed, text, type AdminContext } from '../api/admin/admin-context.ts';
 import { returns } from '../api/api-context.ts';

@@ -1,43 +1,25 @@
-// The HTTP server: accepts requests within limits, authenticates, validates inputs, calls the route and writes the
-// response.
+// The HTTP server: accepts requests within limits and writes the responses of their routes (`respond.ts`).
 
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { http } from '../../foundation/http.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
-import { traceOf, silentObserver, type Observer, type Span } from '../../foundation/observer.ts';
-import {
-  checkRouteAccess,
-  notAuthenticated,
-  type Authenticate,
-  type Principal,
-} from '../../platform/modules/principal.ts';
-import { problemOf, statusOf } from './problem.ts';
-import { checked, queryOf, readJson } from './read-inputs.ts';
-import type {
-  ApiRequest,
-  ErrorShape,
-  ReaderMemory,
-  Route,
-  RouteResponse,
-} from '../../platform/modules/route.ts';
-import { createRouteTable } from './route-table.ts';
+import { silentObserver } from '../../foundation/observer.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
+import { sendProblem, statusOf } from './problem.ts';
 import { acceptedHosts, acceptsHost, rejectUpgrade, unknownHost } from './reach.ts';
-import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
-import { sessionSecretOf } from './session-cookie.ts';
-import { clientTooSlow, disconnectSlowClient, writeResponse } from './write-response.ts';
+import { createResponder, type RespondOptions, type Seen } from './respond.ts';
+import {
+  clientTooSlow,
+  disconnectSlowClient,
+  setCommonHeaders,
+  writeResponse,
+} from './write-response.ts';
 
-export interface HttpServerOptions {
-  readonly routes: readonly Route[];
-  readonly authenticate: Authenticate;
-  /** Returns the caller of a session cookie. Default: cookies are ignored. */
-  readonly authenticateSession?: AuthenticateSession | undefined;
-  /** Answers GET requests for paths without a route. */
-  readonly pages?: ServePage | undefined;
+export interface HttpServerOptions extends RespondOptions {
   /** Default: 127.0.0.1. */
   readonly host?: string | undefined;
   /**
@@ -48,10 +30,6 @@ export interface HttpServerOptions {
   readonly port?: number | undefined;
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly limits?: Partial<HttpLimits> | undefined;
-  /** Throws `RATE_LIMITED` if the caller exceeds its rate. */
-  readonly admit?: ((caller: Caller) => void) | undefined;
-  /** The memory of responses that clients have not read yet. */
-  readonly readers?: ReaderBudget | undefined;
   /** Handles upgrades to WebSocket. */
   readonly onUpgrade?:
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
@@ -60,7 +38,6 @@ export interface HttpServerOptions {
   readonly fallbackHandler?: FallbackHandler | undefined;
   /** Origins that browsers may call from. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
-  readonly observer?: Observer | undefined;
 }
 
 /**
@@ -74,28 +51,6 @@ interface FallbackHandler {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
   /** Closes streaming responses, which would otherwise delay the stop of the server. */
   stop(): void;
-}
-
-/** Undefined: the session is unknown, or has ended. */
-export type AuthenticateSession = (secret: string) => Principal | undefined;
-
-/** Undefined: there is no such page. */
-export type ServePage = (
-  path: string,
-  headers: IncomingHttpHeaders,
-) => Promise<RouteResponse | undefined>;
-
-export interface Caller {
-  readonly address: string;
-  readonly principal: Principal | undefined;
-  /** The path or the credentials are wrong. */
-  readonly isRejected?: boolean | undefined;
-}
-
-/** JWT subjects are unique per tenant only, so the key contains the tenant. */
-export function callerKey({ address, principal }: Caller): string {
-  if (principal === undefined) return `address ${address}`;
-  return `${principal.kind} ${principal.tenant ?? '*'} ${principal.name}`;
 }
 
 export interface HttpLimits extends ConnectionLimits {
@@ -135,24 +90,10 @@ export interface HttpServer extends AsyncDisposable {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
-/** The context of a request, completed while it is processed. */
-interface Seen {
-  route?: Route;
-  memory?: (ReaderMemory & Disposable) | undefined;
-  span?: Span | undefined;
-}
-
 const ids = createIds();
 // These errors are created once, because creating an error with its stack for each abort is slow.
 const clientDisconnected = new MillraceError('ABORTED', 'the client disconnected');
-const credentialsEnded = new MillraceError(
-  'ABORTED',
-  'the credentials have expired or were revoked',
-);
-const responseLate = new MillraceError('ABORTED', 'the response took too long');
 const serverStopping = new MillraceError('ABORTED', 'the server is stopping');
-const timerMsMax = 0x7fff_ffff;
-
 /**
  * Listens until the server is disposed. Disposing rejects new requests, waits for running ones and cancels the rest.
  *
@@ -173,8 +114,6 @@ const timerMsMax = 0x7fff_ffff;
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { host = '127.0.0.1', port = 7480, tls, observer = silentObserver } = options;
   const limits = { ...httpLimits, ...options.limits };
-  const { readers = createReaderBudget() } = options;
-  const table = createRouteTable(options.routes);
   /** Stopping the server closes streams immediately, and other requests when the drain time is over. */
   const stopping = new AbortController();
   const running = new Set<AbortController>();
@@ -196,6 +135,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.headersTimeout = limits.receiveMsMax;
   const isReserved = limitConnections(server, limits);
   const { fallbackHandler, onUpgrade } = options;
+  const respondTo = createResponder(options, { limits, isReserved, stopping: stopping.signal });
   const ownSegments = new Set(options.routes.map(({ path }) => firstSegment(path)));
   const hosts = acceptedHosts(options);
   const isAddressed = ({ headers }: IncomingMessage): boolean => acceptsHost(hosts, headers.host);
@@ -229,7 +169,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     response.once('close', () => response.writableFinished || over.abort(clientDisconnected));
     const path = pathOf(request.url);
     const seen: Seen = {};
-    setCommonHeaders(request, response, requestId);
+    setCommonHeaders(request, response, { requestId, corsOrigins: options.corsOrigins });
     const disconnect = (): void => {
       observer.log?.warn({ requestId, route: seen.route?.path }, 'slow client disconnected');
       over.abort(clientTooSlow);
@@ -255,6 +195,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       }
     } catch (error) {
       if (statusOf(error) >= 500) seen.span?.fail(error);
+      if (statusOf(error) === 500) observer.log?.error({ requestId, err: error }, 'request failed');
       sendProblem(request, response, { error, requestId, shape: seen.route?.errors });
     } finally {
       running.delete(over);
@@ -274,193 +215,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         attributes,
       );
     }
-  }
-
-  async function respondTo(
-    request: IncomingMessage,
-    context: {
-      readonly path: string;
-      readonly requestId: string;
-      readonly over: AbortController;
-      readonly seen: Seen;
-      readonly disconnect: () => void;
-    },
-  ): Promise<RouteResponse> {
-    const address = request.socket.remoteAddress ?? '';
-    const reject = (): void => options.admit?.({ address, principal: undefined, isRejected: true });
-    if (isReserved(request.socket) && !context.path.startsWith('/health/')) {
-      throw new MillraceError(
-        'RATE_LIMITED',
-        'too many connections: only health checks are served',
-        {
-          details: { retryAfterSeconds: 1 },
-        },
-      );
-    }
-    const found = table.find(request.method ?? '', context.path);
-    if (found === undefined) {
-      const isRead = request.method === 'GET' || request.method === 'HEAD';
-      const page = isRead ? await options.pages?.(context.path, request.headers) : undefined;
-      if (page !== undefined) {
-        options.admit?.({ address, principal: undefined });
-        return page;
-      }
-      reject();
-      throw new MillraceError('NOT_FOUND', `unknown path '${context.path}'`);
-    }
-    if ('allow' in found) {
-      reject();
-      throw new MillraceError(
-        'METHOD_NOT_ALLOWED',
-        `${request.method ?? ''} is not allowed for ${context.path}: use ${found.allow.join(', ')}`,
-        {
-          details: { allow: found.allow },
-        },
-      );
-    }
-    const { route, params } = found;
-    context.seen.route = route;
-    // No span for probes and scrapes, which are most requests, nor for streams.
-    if (route.access !== 'anonymous' && route.isLong !== true) {
-      const attributes = { method: route.method, route: route.path, requestId: context.requestId };
-      context.seen.span = observer.span?.('http request', attributes, traceOf(request.headers));
-    }
-    const principal = await authenticate(request).catch((error: unknown) => {
-      reject();
-      throw error;
-    });
-    const caller = { address, principal };
-    options.admit?.(caller);
-    checkRouteAccess(route, principal);
-    const input = await inputsOf(request, route, params);
-    const { over, requestId, seen, disconnect } = context;
-    const memory = readers.open({ key: callerKey(caller), signal: over.signal, disconnect });
-    seen.memory = memory;
-    // Commands of the request are children of its span.
-    const headers =
-      seen.span === undefined ? input.headers : { ...input.headers, ...seen.span.context };
-    const apiRequest = { ...input, headers, principal, requestId, address, memory };
-    // A stream also closes when the credentials end or the server stops.
-    if (route.isLong === true) {
-      return route.handle({
-        ...apiRequest,
-        signal: AbortSignal.any([over.signal, stopping.signal, ...credentialSignals(principal)]),
-      });
-    }
-    // One signal for all reasons, because combining signals costs more than the rest.
-    let isLate = false;
-    const end = (): void => over.abort(credentialsEnded);
-    principal?.ended?.addEventListener('abort', end);
-    const timer = setTimeout(() => {
-      isLate = true;
-      over.abort(responseLate);
-    }, limits.answerMsMax);
-    try {
-      return await route.handle({ ...apiRequest, signal: over.signal });
-    } catch (error) {
-      if (!isLate) throw error;
-      throw new MillraceError('REQUEST_TIMEOUT', `no response within ${limits.answerMsMax} ms`, {
-        cause: error,
-      });
-    } finally {
-      clearTimeout(timer);
-      principal?.ended?.removeEventListener('abort', end);
-    }
-  }
-
-  async function authenticate(request: IncomingMessage): Promise<Principal | undefined> {
-    const { headers } = request;
-    const secret = sessionSecretOf(headers);
-    const principal =
-      secret === undefined
-        ? await options.authenticate(headers.authorization)
-        : options.authenticateSession?.(secret);
-    if (principal?.ended?.aborted === true)
-      throw notAuthenticated('the credentials have expired or were revoked');
-    return principal;
-  }
-
-  async function inputsOf(
-    request: IncomingMessage,
-    route: Route,
-    params: Readonly<Record<string, string>>,
-  ): Promise<Pick<ApiRequest, 'body' | 'headers' | 'params' | 'query'>> {
-    const at = (request.url ?? '').indexOf('?');
-    const search = new URLSearchParams(at === -1 ? '' : (request.url ?? '').slice(at + 1));
-    const { query, body } = route;
-    return {
-      params: route.params === undefined ? params : checked('path', route.params, params),
-      query: query === undefined ? {} : checked('query', query, queryOf(search, query)),
-      body:
-        body === undefined
-          ? undefined
-          : checked('body', body, await readJson(request, limits.bodyBytesMax)),
-      headers: request.headers as Readonly<Record<string, string | undefined>>,
-    };
-  }
-
-  function sendProblem(
-    request: IncomingMessage,
-    response: ServerResponse,
-    {
-      error,
-      requestId,
-      shape,
-    }: {
-      readonly error: unknown;
-      readonly requestId: string;
-      readonly shape: ErrorShape | undefined;
-    },
-  ): void {
-    const status = statusOf(error);
-    if (status === 500) observer.log?.error({ requestId, err: error }, 'request failed');
-    // The response has started: closing the connection shows the client that it is incomplete.
-    if (response.headersSent || response.destroyed) return void response.destroy();
-    const problem = problemOf(error, requestId);
-    const retryAfter = problem.details?.['retryAfterSeconds'];
-    if (status === 401) response.setHeader('www-authenticate', 'Bearer');
-    if (Array.isArray(problem.details?.['allow'])) {
-      response.setHeader('allow', problem.details['allow'].join(', '));
-    }
-    if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
-    // Unread data would be parsed as the next request.
-    if (!request.complete) response.setHeader('connection', 'close');
-    const shaped = shape?.toResponse(problem);
-    for (const [name, value] of Object.entries(shaped?.headers ?? {})) {
-      response.setHeader(name, value);
-    }
-    const text = JSON.stringify(shaped === undefined ? problem : shaped.body);
-    response
-      .writeHead(shaped?.status ?? status, {
-        'content-type': shaped === undefined ? 'application/problem+json' : 'application/json',
-        'content-length': Buffer.byteLength(text),
-      })
-      .end(request.method === 'HEAD' ? undefined : text);
-  }
-
-  function setCommonHeaders(
-    request: IncomingMessage,
-    response: ServerResponse,
-    requestId: string,
-  ): void {
-    response.setHeader('x-request-id', requestId);
-    response.setHeader('x-content-type-options', 'nosniff');
-    response.setHeader('x-frame-options', 'DENY');
-    response.setHeader('referrer-policy', 'no-referrer');
-    response.setHeader('cache-control', 'no-store');
-    const { origin } = request.headers;
-    if (origin === undefined || options.corsOrigins?.includes(origin) !== true) return;
-    response.setHeader('access-control-allow-origin', origin);
-    response.setHeader('vary', 'origin');
-    response.setHeader('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
-    response.setHeader(
-      'access-control-allow-headers',
-      'authorization, content-type, idempotency-key, last-event-id, x-correlation-id, x-tenant-id',
-    );
-    response.setHeader(
-      'access-control-expose-headers',
-      'retry-after, x-correlation-id, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset',
-    );
   }
 
   await listen(server, host, port);
@@ -498,15 +252,6 @@ function firstSegment(path: string): string {
 function pathOf(url: string | undefined): string {
   const at = url?.indexOf('?') ?? -1;
   return at === -1 ? (url ?? '/') : (url ?? '/').slice(0, at);
-}
-
-/** Returns signals that fire when the credentials are revoked or expire. */
-export function credentialSignals(principal: Principal | undefined): readonly AbortSignal[] {
-  const { ended, expiresAtMs } = principal ?? {};
-  const signals = ended === undefined ? [] : [ended];
-  if (expiresAtMs === undefined) return signals;
-  const leftMs = Math.max(0, Math.min(expiresAtMs - Date.now(), timerMsMax));
-  return [...signals, AbortSignal.timeout(leftMs)];
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

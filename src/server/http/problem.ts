@@ -1,8 +1,9 @@
 // Errors as RFC 9457 problem details: code, problem and remedy, never a stack.
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorCodes, type ErrorCode } from '../../foundation/error-codes.ts';
 import type { MillraceError } from '../../foundation/error.ts';
-import type { ProblemDetails } from '../../platform/modules/route.ts';
+import type { ErrorShape, ProblemDetails } from '../../platform/modules/route.ts';
 
 /** Errors without a status here are reported as 500 without details. */
 const statuses: Partial<Record<ErrorCode, number>> = {
@@ -118,4 +119,43 @@ export function problemOf(error: unknown, requestId: string): ProblemDetails {
 
 function isOurs(error: unknown): error is MillraceError {
   return error instanceof Error && error.name === 'MillraceError' && 'code' in error;
+}
+
+/** Writes an error, in the shape of the route if it has one. */
+export function sendProblem(
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    error,
+    requestId,
+    shape,
+  }: {
+    readonly error: unknown;
+    readonly requestId: string;
+    readonly shape: ErrorShape | undefined;
+  },
+): void {
+  const status = statusOf(error);
+  // The response has started: closing the connection shows the client that it is incomplete.
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const problem = problemOf(error, requestId);
+  const retryAfter = problem.details?.['retryAfterSeconds'];
+  if (status === 401) response.setHeader('www-authenticate', 'Bearer');
+  if (Array.isArray(problem.details?.['allow'])) {
+    response.setHeader('allow', problem.details['allow'].join(', '));
+  }
+  if (typeof retryAfter === 'number') response.setHeader('retry-after', String(retryAfter));
+  // Unread data would be parsed as the next request.
+  if (!request.complete) response.setHeader('connection', 'close');
+  const shaped = shape?.toResponse(problem);
+  for (const [name, value] of Object.entries(shaped?.headers ?? {})) {
+    response.setHeader(name, value);
+  }
+  const text = JSON.stringify(shaped === undefined ? problem : shaped.body);
+  response
+    .writeHead(shaped?.status ?? status, {
+      'content-type': shaped === undefined ? 'application/problem+json' : 'application/json',
+      'content-length': Buffer.byteLength(text),
+    })
+    .end(request.method === 'HEAD' ? undefined : text);
 }

@@ -2,7 +2,7 @@
 // read is disconnected.
 
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MillraceError } from '../../foundation/error.ts';
 import type { ReaderMemory, RouteResponse } from '../../platform/modules/route.ts';
 
@@ -102,4 +102,33 @@ async function writeStream(
     // The client disconnected, or the server is stopping: the error cannot be reported.
     if (!signal.aborted) throw error;
   }
+}
+
+/** The headers of every response. */
+export function setCommonHeaders(
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    requestId,
+    corsOrigins,
+  }: { readonly requestId: string; readonly corsOrigins: readonly string[] | undefined },
+): void {
+  response.setHeader('x-request-id', requestId);
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('x-frame-options', 'DENY');
+  response.setHeader('referrer-policy', 'no-referrer');
+  response.setHeader('cache-control', 'no-store');
+  const { origin } = request.headers;
+  if (origin === undefined || corsOrigins?.includes(origin) !== true) return;
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('vary', 'origin');
+  response.setHeader('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
+  response.setHeader(
+    'access-control-allow-headers',
+    'authorization, content-type, idempotency-key, last-event-id, x-correlation-id, x-tenant-id',
+  );
+  response.setHeader(
+    'access-control-expose-headers',
+    'retry-after, x-correlation-id, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset',
+  );
 }

@@ -11,7 +11,7 @@ import type {
   SocketClient,
   SocketSession,
 } from '../../platform/modules/module-web.ts';
-import { callerKey, credentialSignals, type Caller } from './http-server.ts';
+import { callerKey, credentialSignals, type Caller } from './respond.ts';
 import type { ReaderBudget } from './reader-budget.ts';
 import {
   checkAccess,

@@ -10,7 +10,7 @@ import { createIds } from '../../foundation/ids.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { ModuleSocket } from '../../platform/modules/module-web.ts';
-import type { AuthenticateSession, Caller } from './http-server.ts';
+import type { AuthenticateSession, Caller } from './respond.ts';
 import { createReaderBudget, type ReaderBudget } from './reader-budget.ts';
 import { notAuthenticated, type Authenticate } from '../../platform/modules/principal.ts';
 import { problemOf, statusOf } from './problem.ts';

@@ -1,5 +1,6 @@
 // The options, limits and handle of the KurrentDB-compatible server.
 
+import type { EventStoreOptions } from '../../store/event-store.ts';
 import type { Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
 import type { Clock } from '../../foundation/clock.ts';
@@ -7,7 +8,6 @@ import type { AuditLog } from '../../platform/audit-log.ts';
 import type { AcceptEvent } from '../../platform/modules/append-rules.ts';
 import type { SecretHider } from '../../platform/modules/hide-secrets.ts';
 import type { TokenScope } from '../../platform/tokens/scopes.ts';
-import type { EventStoreOptions } from '../../store/create-event-store.ts';
 import type { LeaseStore } from '../../subscriptions/subscription-storage.ts';
 
 export interface KurrentServer extends AsyncDisposable {

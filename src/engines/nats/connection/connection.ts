@@ -2,6 +2,7 @@
 // disconnected, and logs each outage once.
 
 import type { NatsConnection as Driver } from '@nats-io/transport-node';
+import { urlParts } from '../../../contracts/engine-url.ts';
 import {
   convertErrors,
   MillraceError,
@@ -10,7 +11,6 @@ import {
 } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
-import { parseNatsUrl } from './url.ts';
 
 export interface NatsConnectionOptions {
   readonly observer?: Observer | undefined;
@@ -83,18 +83,21 @@ export async function connectNats(
 }
 
 async function open(url: string, timeoutMs: number): Promise<Driver> {
-  const { tls, servers, user, password, token } = parseNatsUrl(url);
+  const { scheme, hosts, user, password } = urlParts(url, 'url', 'nats');
   const { connect } = await loadDriver(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   );
   try {
     return await connect({
-      servers: [...servers],
-      ...(user === undefined ? {} : { user }),
-      ...(password === undefined ? {} : { pass: password }),
-      ...(token === undefined ? {} : { token }),
-      ...(tls ? { tls: {} } : {}),
+      servers: hosts.map(({ host, port }) => `${host}:${port}`),
+      // A user without a password is a token.
+      ...(password !== undefined
+        ? { user: user ?? '', pass: password }
+        : user === undefined
+          ? {}
+          : { token: user }),
+      ...(scheme === 'nats' ? {} : { tls: {} }),
       name: 'millrace',
       timeout: timeoutMs,
       maxReconnectAttempts: -1,

@@ -2,13 +2,13 @@
 // and queues no commands while the server is unreachable. Each outage is logged once.
 
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { isCluster, urlParts } from '../../../contracts/engine-url.ts';
 import { withinTime } from '../../../foundation/async/within-time.ts';
 import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { MillraceError, type PortPrefix, renameError } from '../../../foundation/error.ts';
 import { loadDriver } from '../../../foundation/load-driver.ts';
 import { silentObserver, type Observer } from '../../../foundation/observer.ts';
 import { runScript, type RedisScript, type ScriptValue } from './script.ts';
-import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type RedisClient = Redis | Cluster;
 
@@ -54,7 +54,7 @@ export async function connectRedis(
   options: RedisConnectionOptions = {},
 ): Promise<RedisConnection> {
   const isOwned = typeof target === 'string';
-  const client = isOwned ? await createClient(parseRedisUrl(target), options) : target;
+  const client = isOwned ? await createClient(target, options) : target;
   const health = watchHealth(client, options);
   const close = (): void => {
     health.stop();
@@ -75,23 +75,28 @@ export async function connectRedis(
 }
 
 async function createClient(
-  { cluster, tls, nodes, username, password, db }: RedisAddress,
+  url: string,
   { timeoutMs = redisDefaults.timeoutMs }: RedisConnectionOptions,
 ): Promise<RedisClient> {
+  const parts = urlParts(url, 'url', 'redis');
+  const nodes = parts.hosts.map(({ host, port }) => ({
+    host: host.replaceAll(/[[\]]/g, ''),
+    port,
+  }));
   const driver = await loadDriver('ioredis', () => import('ioredis'));
   const retryStrategy = (attempt: number): number =>
     Math.min(redisDefaults.reconnectMsMax, 50 * attempt);
   const common: RedisOptions = {
-    username,
-    password,
-    tls: tls ? {} : undefined,
+    username: parts.user,
+    password: parts.password,
+    tls: parts.scheme.startsWith('rediss') ? {} : undefined,
     commandTimeout: timeoutMs,
     connectTimeout: redisDefaults.connectTimeoutMs,
     // A command that was in flight when the connection broke may have run: the caller decides about a retry.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
   };
-  if (cluster) {
+  if (isCluster(parts)) {
     const settings: ClusterOptions = {
       lazyConnect: true,
       enableOfflineQueue: false,
@@ -103,14 +108,14 @@ async function createClient(
       retryDelayOnClusterDown: 100,
       slotsRefreshTimeout: redisDefaults.connectTimeoutMs,
     };
-    return new driver.Cluster([...nodes], settings);
+    return new driver.Cluster(nodes, settings);
   }
   const [{ host, port } = { host: '', port: 0 }] = nodes;
   return new driver.Redis({
     ...common,
     host,
     port,
-    db,
+    db: Number(parts.path),
     lazyConnect: true,
     enableOfflineQueue: false,
     retryStrategy,

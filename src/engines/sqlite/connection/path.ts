@@ -1,16 +1,11 @@
 // Resolves a URL of SQLite to the path of its file.
 
-import { resolve } from 'node:path';
-import { MillraceError } from '../../../foundation/error.ts';
+import { urlParts } from '../../../contracts/engine-url.ts';
 
+/** Also accepts a path alone. */
 export function pathOf(url: string): string {
-  const path = url.replace(/^sqlite:(\/\/)?/, '');
-  if (path !== '' && path !== ':memory:') return resolve(path);
-  throw new MillraceError(
-    'CONFIG_INVALID',
-    `'${url}' names no file: use sqlite:<path>, or the memory adapter for tests`,
-    { details: { url } },
-  );
+  const hasScheme = /^[a-z][a-z0-9+.-]+:/i.test(url);
+  return urlParts(hasScheme ? url : `sqlite:${url}`, 'url', 'sqlite').path;
 }
 
 /** Identifies the database of a file, however its URL was written. */

@@ -12,8 +12,7 @@ import {
   type ConformanceCase,
   type StoreFixture,
 } from '../../../testing/conformance/store/event-store.ts';
-import type { EventStore } from '../../../store/event-store.ts';
-import type { EventStoreOptions } from '../../../store/create-event-store.ts';
+import type { EventStore, EventStoreOptions } from '../../../store/event-store.ts';
 import { newEvent } from '../../../testing/conformance/store/fixture.ts';
 import { runNodeScript } from '../../../testing/servers/node-script.ts';
 import { ownedRole } from '../../../testing/owned-role.ts';

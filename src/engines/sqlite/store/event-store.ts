@@ -1,9 +1,9 @@
 // The embedded event store: one file, no server; every acknowledged append is on disk.
 
 import { systemClock } from '../../../foundation/clock.ts';
-import { createEventStore, type EventStoreOptions } from '../../../store/create-event-store.ts';
+import { createEventStore } from '../../../store/create-event-store.ts';
 import { newSubjectKey } from '../../../store/erasure.ts';
-import type { EventStore } from '../../../store/event-store.ts';
+import type { EventStore, EventStoreOptions } from '../../../store/event-store.ts';
 import { softDeleted } from '../../../store/expected-revision.ts';
 import { scavengeStepMax, scavengeStreams, type ScavengeOptions } from '../../../store/scavenge.ts';
 import type { SubjectKey } from '../../../store/erasure.ts';

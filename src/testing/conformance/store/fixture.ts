@@ -5,8 +5,7 @@ import { rejectsWith } from '../../assertions.ts';
 import type { DomainEventEnvelope } from '../../../contracts/envelope.ts';
 import type { MillraceError } from '../../../foundation/error.ts';
 import { createIds } from '../../../foundation/ids.ts';
-import type { EventStoreOptions } from '../../../store/create-event-store.ts';
-import type { EventStore, FeedItem } from '../../../store/event-store.ts';
+import type { EventStore, FeedItem, EventStoreOptions } from '../../../store/event-store.ts';
 import type { RecordedEvent } from '../../../store/recorded-event.ts';
 import type { StoreCapabilities } from '../../../store/store-engine.ts';
 
