@@ -207,6 +207,8 @@ export interface DeadLetterPage {
   /** The sequence of the last dead letter on the previous page. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
+  /** The page ends with the dead letter whose message reaches this size. Default: no limit. */
+  readonly bytesMax?: number | undefined;
 }
 
 /**

@@ -94,14 +94,17 @@ export function createDeadLetters(
   }
 
   return {
-    async deadLetters(group, { after, limit = limits.pageDefault } = {}) {
+    async deadLetters(group, { after, limit = limits.pageDefault, bytesMax = Infinity } = {}) {
       checkGroupName(group);
       checkInteger('limit', limit, { min: 1, max: limits.pageMax });
       if (after !== undefined) checkSequences([after]);
       const page: BusDeadLetter[] = [];
+      let bytes = 0;
       for await (const letter of letters(group, after)) {
-        if (letter.sequence !== after) page.push(toDeadLetter(letter));
-        if (page.length === limit) break;
+        if (letter.sequence === after) continue;
+        page.push(toDeadLetter(letter));
+        bytes += letter.data.byteLength;
+        if (page.length === limit || bytes >= bytesMax) break;
       }
       return page;
     },

@@ -144,6 +144,14 @@ export interface AddedDeadLetter {
   readonly isNew: boolean;
 }
 
+export interface DeadLetterListPage {
+  readonly limit?: number | undefined;
+  /** The last id of the previous page. */
+  readonly after?: string | undefined;
+  /** True: the payload of each dead letter is null, and is not read where the database can leave it out. */
+  readonly withoutPayloads?: boolean | undefined;
+}
+
 export interface DeadLetterStore {
   /**
    * Stores the dead letter and marks its event as processed. An existing dead letter becomes pending
@@ -151,11 +159,8 @@ export interface DeadLetterStore {
    */
   add(fence: Fence, letter: NewDeadLetter): Promise<AddedDeadLetter>;
   get(id: string): Promise<DeadLetter | undefined>;
-  /** Oldest first; `after` is the last id of the previous page. */
-  list(
-    filter: DeadLetterFilter,
-    page?: { readonly limit?: number | undefined; readonly after?: string | undefined },
-  ): Promise<readonly DeadLetter[]>;
+  /** Oldest first. */
+  list(filter: DeadLetterFilter, page?: DeadLetterListPage): Promise<readonly DeadLetter[]>;
   count(filter: DeadLetterFilter): Promise<number>;
   /** Requests a replay of the pending dead letters that match. Returns their number. */
   replay(

@@ -248,8 +248,8 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
     },
     counts: () => engine.counts(),
     timeline: async (id) => timelineOf(await load(id)),
-    whenEnded: async (id, { timeoutMs, signal } = {}) =>
-      toTask(await changes.whenEnded(id, { timeoutMs, signal: orClosing(signal) })),
+    whenEnded: async (id, { timeoutMs, signal, aroundLoad } = {}) =>
+      toTask(await changes.whenEnded(id, { timeoutMs, signal: orClosing(signal), aroundLoad })),
 
     cancel,
     retry,

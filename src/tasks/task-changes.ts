@@ -14,7 +14,7 @@ import type { ChangeOutcome, ClaimRequest, TaskChange, TaskEngine } from './task
 import { isTerminal, subjectOfJob, type StoredTask, type TaskRef } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { runOf } from './task-record.ts';
-import type { ChildOutcome } from './tasks.ts';
+import type { AroundLoad, ChildOutcome } from './tasks.ts';
 
 type Decide = (task: StoredTask, context: DecideContext) => Decision | undefined;
 
@@ -30,7 +30,11 @@ export interface TaskChanges {
   readonly wakeParent: (id: string) => Promise<boolean>;
   readonly whenEnded: (
     id: string,
-    wait: { readonly timeoutMs: number | undefined; readonly signal: AbortSignal },
+    wait: {
+      readonly timeoutMs: number | undefined;
+      readonly signal: AbortSignal;
+      readonly aroundLoad?: AroundLoad | undefined;
+    },
   ) => Promise<StoredTask>;
 }
 
@@ -118,7 +122,11 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
   /** A job that ends in this process resolves the wait immediately; polling finds jobs that end elsewhere. */
   async function whenEnded(
     id: string,
-    { timeoutMs = Infinity, signal }: Parameters<TaskChanges['whenEnded']>[1],
+    {
+      timeoutMs = Infinity,
+      signal,
+      aroundLoad = (work) => work(),
+    }: Parameters<TaskChanges['whenEnded']>[1],
   ): Promise<StoredTask> {
     const untilMs = clock.now() + timeoutMs;
     const ended = createWaiters();
@@ -131,15 +139,15 @@ export function createTaskChanges(context: TaskChangesContext): TaskChanges {
     try {
       for (let pollMs: number = endPollMs.first; ; pollMs = Math.min(pollMs * 2, endPollMs.max)) {
         hasEnded = false;
-        const task = await load(id);
-        if (isTerminal(task.head.state)) return task;
+        const [head] = await engine.heads([refOf(id)]);
+        if (head === undefined || isTerminal(head.state)) return await aroundLoad(() => load(id));
         const leftMs = untilMs - clock.now();
         if (leftMs <= 0) {
           throw new MillraceError(
             'TASK_TIMEOUT',
             `job '${id}' did not end within ${timeoutMs} ms`,
             {
-              details: { id, state: task.head.state },
+              details: { id, state: head.state },
             },
           );
         }

@@ -262,6 +262,9 @@ export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
  *   console.log((await tasks.get(id))?.state);
  * }
  */
+/** Runs the read of an ended job, for example when there is memory for it. It does not run while the call waits. */
+export type AroundLoad = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
 export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** For `startWorkers`, `startTaskSweeper`, `startTaskOrchestrator` and `watchTaskTypes`: a wrapper passes it on. */
@@ -283,6 +286,7 @@ export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
     options?: {
       readonly timeoutMs?: number | undefined;
       readonly signal?: AbortSignal | undefined;
+      readonly aroundLoad?: AroundLoad | undefined;
     },
   ): Promise<Task>;
 

@@ -41,6 +41,8 @@ const counts = {
   groups: isLong ? 40 : 8,
   groupEvents: isLong ? 40 : 10,
   pages: isLong ? 60 : 8,
+  /** Parallel requests of one document or one job. */
+  singles: isLong ? 300 : 200,
   /** Dead letters, documents and messages of the outbox of 0.9 MB, and jobs of 0.25 MB; in memory twice that. */
   listed: isLong ? 300 : 40,
   /** Messages of 0.9 MB. */
@@ -60,13 +62,17 @@ export const memoryTitle =
   'unread responses, open appends and batches, groups, large pages and messages stay within the memory of a small server';
 
 export const listMemoryTitle =
-  'parallel lists of large dead letters, documents, jobs, messages and failures, and claims of jobs, stay within the memory of a small server';
+  'parallel lists of large dead letters, documents, jobs, messages and failures, single ones, and claims of jobs, stay within the memory of a small server';
 
 export async function checkListMemory(engines: EngineUrls): Promise<void> {
   await using child = startServer(engines);
   const server = await serverOf(child);
-  await readLists(server, child);
+  const { single } = await readLists(server, child);
   await assertServing(server, child, 'large lists');
+  for (const path of single) {
+    await readSingle(server, path);
+    await assertServing(server, child, path);
+  }
   await claimJobs(server);
   await assertServing(server, child, 'large jobs');
 }
@@ -113,11 +119,13 @@ export async function checkMemory(engines: EngineUrls): Promise<void> {
 }
 
 /** Lists in parallel, each with the largest limit. */
-async function readLists({ url, tokens }: MemoryServer, child: Child): Promise<void> {
+async function readLists(server: MemoryServer, child: Child): Promise<ListsFilled> {
+  const { url, tokens } = server;
   child.send({ listed: counts.listed } satisfies ListOrder);
-  const { paths } = await child.message(
+  const filled = await child.message(
     (message): message is ListsFilled => (message as ListsFilled).kind === 'lists',
   );
+  const { paths } = filled;
   assert.ok(paths.length >= 2);
   const headers = { authorization: `Bearer ${tokens.other}` };
   for (const path of [...paths, '/admin/failures']) {
@@ -131,7 +139,21 @@ async function readLists({ url, tokens }: MemoryServer, child: Child): Promise<v
       assert.ok(text.length < pageCharsMax, `${path}: ${text.length} characters`);
     };
     await Promise.all(Array.from({ length: counts.pages }, read));
+    await assertServing(server, child, path);
   }
+  return filled;
+}
+
+/** The same large resource many times at once. */
+async function readSingle({ url, tokens }: MemoryServer, path: string): Promise<void> {
+  const headers = { authorization: `Bearer ${tokens.other}` };
+  const read = async (): Promise<void> => {
+    const response = await fetch(`${url}${path}`, { headers });
+    const { byteLength } = await response.arrayBuffer();
+    assert.equal(response.status, 200, path);
+    assert.ok(byteLength > 250_000, `${path}: ${byteLength} bytes`);
+  };
+  await Promise.all(Array.from({ length: counts.singles }, read));
 }
 
 /** Claims all jobs with parallel requests for as many as possible. */

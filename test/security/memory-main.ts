@@ -36,6 +36,8 @@ export interface ListsFilled {
   readonly kind: 'lists';
   /** The paths of the filled lists. */
   readonly paths: readonly string[];
+  /** The paths of large items: a document, a job and its result, and a dead letter. */
+  readonly single: readonly string[];
 }
 
 export interface BusUse {
@@ -56,7 +58,8 @@ const broken = subscription({
   name: 'sub:shop:broken:v1',
   filter: { types: ['order.broken.v1'] },
   handler: () => {
-    throw new Terminal('broken');
+    // The largest error that is stored.
+    throw new Terminal(`broken ${'x'.repeat(5_000)}`);
   },
 });
 /** A document as large as its event. */
@@ -133,6 +136,16 @@ async function fillLists(count: number): Promise<ListsFilled> {
   // In memory 2 bytes for each character, because of one of them.
   const textOf = (chars: number): string => `${'x'.repeat(chars)}\u0394`;
   const payload = { text: textOf(900_000) };
+  // As large as a job may be.
+  const text = 'x'.repeat(250_000);
+  const large = await tasks.enqueue({
+    type: 'report-gen',
+    payload: { text },
+    tenant,
+    delayMs: 86_400_000,
+  });
+  for (let at = 0; at < 6; at += 1)
+    await tasks.sendEvent(large.id, { name: 'part', payload: { text } });
   for (let at = 0; at < count; at += 1) {
     const stream = newStream('shop.order.v1', tenant);
     const aggregate = { bc: 'shop', type: 'order', id: stream.split('-')[2] ?? '' };
@@ -159,7 +172,13 @@ async function fillLists(count: number): Promise<ListsFilled> {
     documentsPath,
     ...(outbox === undefined ? [] : ['/admin/outbox']),
   ];
-  return { kind: 'lists', paths };
+  const [letter] = await deadLetters.list({ tenant }, { limit: 1 });
+  const single = [
+    `${documentsPath}/${letter?.aggregateId}`,
+    `/api/v1/jobs/${large.id}`,
+    `/admin/dlq/${letter?.id}`,
+  ];
+  return { kind: 'lists', paths, single };
 }
 
 tellParent({

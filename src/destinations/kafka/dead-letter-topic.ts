@@ -33,7 +33,7 @@ export async function deadLetterTopic(
   brokers: string | readonly string[],
   { topic, ...options }: DeadLetterTopicOptions,
 ): Promise<DeadLetterTopic> {
-  const kafka = await kafkaDestination(brokers, { ...options, topic: () => topic });
+  const kafka = await kafkaDestination(brokers, { ...options, topic });
   const publish = async (message: DeliveryMessage, error: string): Promise<void> => {
     const [outcome] = await kafka.sendBatch([letterOf(message, error)]);
     if (outcome?.kind === 'sent') return;

@@ -7,6 +7,7 @@ import type { DeliveryMessage } from '../../delivery/delivery-message.ts';
 import { outcomeOfError, type DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
 import type { Destination } from '../../delivery/destination.ts';
 import { systemClock, type Clock } from '../../foundation/clock.ts';
+import { cleanText } from '../../foundation/error-text.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import { parseHostPort } from '../../foundation/host-port.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
@@ -16,8 +17,11 @@ import { createKafkaQueue } from './queue.ts';
 import { kafkaRecord, type KafkaFormat, type KafkaRecord } from './record.ts';
 
 export interface KafkaOptions {
-  /** Default: the part of the integration type after the colon, `kafka:payments` → `payments`. */
-  readonly topic?: ((message: DeliveryMessage) => string) | undefined;
+  /**
+   * The topic, or a function that returns it for a message. A message is dead if the function returns an internal topic
+   * (`_…`). Default: the part of the integration type after the colon, `kafka:payments` → `payments`.
+   */
+  readonly topic?: string | ((message: DeliveryMessage) => string) | undefined;
   /** The format of the record value. Default: `json`, the payload only. */
   readonly format?: KafkaFormat | undefined;
   /** CloudEvents `source`. Default: `/<source stream>`. */
@@ -132,7 +136,14 @@ export async function kafkaDestination(
     const records: KafkaRecord[] = [];
     for (const [at, message] of messages.entries()) {
       try {
-        records.push(kafkaRecord(message, { format, source, topic }));
+        const record = kafkaRecord(message, { format, source, topic });
+        // Parts of the topic may come from tenants; topics such as __consumer_offsets and _schemas belong to the cluster.
+        if (record.topic !== topic && record.topic.startsWith('_')) {
+          const error = `the topic '${cleanText(record.topic, 100)}' is not allowed`;
+          outcomes[at] = { kind: 'dead', error };
+          continue;
+        }
+        records.push(record);
         indexes.push(at);
       } catch (error) {
         // The user's `topic` function threw: only this message fails.

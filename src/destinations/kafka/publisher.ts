@@ -2,6 +2,7 @@
 // response of each partition into outcomes.
 
 import type { DeliveryOutcome } from '../../delivery/delivery-outcome.ts';
+import { cleanText } from '../../foundation/error-text.ts';
 import { batchesOf } from '../../foundation/async/batches-of.ts';
 import { outcomeOfCode, outcomeOfFailure, resultsInError, type PartitionResult } from './error.ts';
 import { isTopicName, type KafkaRecord } from './record.ts';
@@ -114,7 +115,8 @@ async function assignPartitions(
 }
 
 async function partitionsOf(wire: KafkaWire, topic: string): Promise<number | DeliveryOutcome> {
-  if (!isTopicName(topic)) return { kind: 'dead', error: `invalid topic name '${topic}'` };
+  if (!isTopicName(topic))
+    return { kind: 'dead', error: `invalid topic name '${cleanText(topic, 100)}'` };
   try {
     return await wire.partitionsOf(topic);
   } catch (error) {

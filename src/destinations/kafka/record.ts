@@ -11,7 +11,7 @@ export interface RecordOptions {
   /** CloudEvents `source`. Default: `/<source stream>`. */
   readonly source?: string | undefined;
   /** Default: the part of the integration type after the colon. */
-  readonly topic?: ((message: DeliveryMessage) => string) | undefined;
+  readonly topic?: string | ((message: DeliveryMessage) => string) | undefined;
 }
 
 export interface KafkaRecord {
@@ -38,7 +38,7 @@ export function kafkaRecord(message: DeliveryMessage, options: RecordOptions): K
   const key = message.orderingKey || message.sourceEventId;
   const parts = [key, value, ...Object.entries(headers).flat()];
   const bytes = parts.reduce((sum, text) => sum + Buffer.byteLength(text), overheadBytes);
-  return { topic: topic(message), key, value, headers, bytes };
+  return { topic: typeof topic === 'string' ? topic : topic(message), key, value, headers, bytes };
 }
 
 /** `kafka:payments` → `payments`; without a colon the whole type. */

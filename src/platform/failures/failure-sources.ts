@@ -66,8 +66,9 @@ export interface FailureKind {
   readonly discard?: ChangeFailures;
 }
 
-/** Small, because a read has the payloads too, and those may be large. */
-const pageSize = 16;
+const pageSize = 32;
+/** Jobs, messages and dead letters of the bus are read with their payloads, which may be large. */
+const pageBytes = 524_288;
 
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   'dead-letter': {
@@ -219,7 +220,8 @@ async function* readDeadLetters(
   // A dead letter whose replay was requested has no outcome yet.
   const filter = { tenant, handler: where, status: 'pending', replayRequested: false } as const;
   for (let after: string | undefined; ;) {
-    const page = await engines.subscriptions.deadLetters.list(filter, { limit: pageSize, after });
+    const bound = { limit: pageSize, after, withoutPayloads: true };
+    const page = await engines.subscriptions.deadLetters.list(filter, bound);
     yield page.map((letter) =>
       withCause(
         {
@@ -252,7 +254,8 @@ async function* readDeliveries(
   for (const status of ['DEAD', 'FAILED'] as const) {
     for (let after: string | undefined; ;) {
       const filter = { tenantId: tenant, integrationType: where, status };
-      const page = await outbox.list(filter, { limit: pageSize, after });
+      const page = await outbox.list(filter, { limit: pageSize, after, charsMax: pageBytes });
+      if (page.length === 0) break;
       yield page.map((message) =>
         withCause(
           {
@@ -272,7 +275,6 @@ async function* readDeliveries(
           message.cause,
         ),
       );
-      if (page.length < pageSize) break;
       after = page.at(-1)?.id;
     }
   }
@@ -287,7 +289,7 @@ async function* readJobs(
   for (let cursor: string | undefined; ;) {
     const page = await all.list(
       { state: 'failed', tenant, type: where },
-      { cursor, limit: pageSize },
+      { cursor, limit: pageSize, bytesMax: pageBytes },
     );
     yield page.tasks.map((job) => {
       const { message = '', fingerprint, name, code, stack } = job.error ?? {};
@@ -324,7 +326,8 @@ async function* readBusLetters(
     // Most places are no names of groups, which the bus rejects.
     if (where !== undefined && where !== group) continue;
     for (let after: string | undefined; ;) {
-      const page = await bus.deadLetters(group, { limit: pageSize, after });
+      const page = await bus.deadLetters(group, { limit: pageSize, after, bytesMax: pageBytes });
+      if (page.length === 0) break;
       yield page.map((letter) =>
         withCause(
           {
@@ -341,7 +344,6 @@ async function* readBusLetters(
           undefined,
         ),
       );
-      if (page.length < pageSize) break;
       after = page.at(-1)?.sequence;
     }
   }

@@ -13,6 +13,8 @@ import {
 export const failureLimits = {
   /** Failures that are read per source; more are reported as not counted. */
   lookedMax: 10_000,
+  /** The characters of errors and stacks that are kept per read. */
+  textCharsMax: 1_048_576,
   itemsMax: 200,
   buckets: 24,
 } as const;
@@ -60,26 +62,74 @@ export interface Failures {
   readonly isComplete: boolean;
 }
 
-export async function readFailures(
-  platform: FailurePlatform,
-  filter: FailureFilter,
-): Promise<Failures> {
-  const sources = filter.source === undefined ? failureSources : [filter.source];
-  const all = await Promise.all(
-    sources.map(async (source) => {
-      const items: Failure[] = [];
-      let looked = 0;
-      for await (const page of failureKinds[source].read(platform, filter)) {
-        items.push(...page.filter((each) => matches(each, filter)));
-        looked += page.length;
-        if (looked >= failureLimits.lookedMax) return { items, isComplete: false };
-      }
-      return { items, isComplete: true };
-    }),
-  );
+/** The read that runs, and the reads that wait for it, by their filters. */
+interface Reads {
+  running: Promise<unknown>;
+  readonly waiting: Map<string, Promise<Failures>>;
+}
+
+const readsOf = new WeakMap<object, Reads>();
+
+/**
+ * One read at a time for each platform. Callers with the same filter share a read that has not started yet, so each
+ * caller gets what was stored before its call.
+ */
+export function readFailures(platform: FailurePlatform, filter: FailureFilter): Promise<Failures> {
+  const reads = readsOf.getOrInsertComputed(platform.engines, () => ({
+    running: Promise.resolve(),
+    waiting: new Map(),
+  }));
+  const key = JSON.stringify(filter);
+  return reads.waiting.getOrInsertComputed(key, () => {
+    const read = reads.running.then(() => {
+      reads.waiting.delete(key);
+      return readAll(platform, filter);
+    });
+    reads.running = read.catch(() => undefined);
+    return read;
+  });
+}
+
+/** The sources are read one after the other: the pages of one source are in memory. */
+async function readAll(platform: FailurePlatform, filter: FailureFilter): Promise<Failures> {
+  const items = collectFailures();
+  let isComplete = true;
+  for (const source of filter.source === undefined ? failureSources : [filter.source]) {
+    let looked = 0;
+    for await (const page of failureKinds[source].read(platform, filter)) {
+      for (const each of page) if (matches(each, filter)) items.add(each);
+      looked += page.length;
+      if (looked < failureLimits.lookedMax) continue;
+      isComplete = false;
+      break;
+    }
+  }
+  return { items: items.all, isComplete };
+}
+
+/** Keeps the whole errors and stacks of the latest failures; of earlier failures the titles, of which few differ. */
+function collectFailures(): { readonly all: readonly Failure[]; add(failure: Failure): void } {
+  const all: Failure[] = [];
+  const titles = new Map<string, string>();
+  let firstWhole = 0;
+  let chars = 0;
+  const charsOf = ({ error, cause }: Failure): number => error.length + (cause.stack?.length ?? 0);
   return {
-    items: all.flatMap(({ items }) => items),
-    isComplete: all.every(({ isComplete }) => isComplete),
+    all,
+    add(failure) {
+      all.push(failure);
+      chars += charsOf(failure);
+      for (; chars > failureLimits.textCharsMax; firstWhole += 1) {
+        const earliest = all[firstWhole];
+        if (earliest === undefined) return;
+        chars -= charsOf(earliest);
+        const { fingerprint, name, code } = earliest.cause;
+        const title = failureTitle(earliest.error);
+        // A slice of a string keeps the whole string in memory.
+        const error = titles.getOrInsertComputed(title, () => structuredClone(title));
+        all[firstWhole] = { ...earliest, error, cause: { fingerprint, name, code } };
+      }
+    },
   };
 }
 
@@ -87,19 +137,19 @@ export async function readFailures(
 export async function countFailures(
   platform: FailurePlatform,
 ): Promise<Readonly<Record<FailureSource, number>>> {
-  const counts = await Promise.all(
-    failureSources.map(async (source): Promise<readonly [FailureSource, number]> => {
-      const kind = failureKinds[source];
-      if (kind.count !== undefined) return [source, await kind.count(platform)];
-      let counted = 0;
+  const counts: Partial<Record<FailureSource, number>> = {};
+  for (const source of failureSources) {
+    const kind = failureKinds[source];
+    let counted = (await kind.count?.(platform)) ?? 0;
+    if (kind.count === undefined) {
       for await (const page of kind.read(platform, {})) {
         counted += page.length;
         if (counted >= failureLimits.lookedMax) break;
       }
-      return [source, counted];
-    }),
-  );
-  return Object.fromEntries(counts) as Record<FailureSource, number>;
+    }
+    counts[source] = counted;
+  }
+  return counts as Record<FailureSource, number>;
 }
 
 export function matches(failure: Failure, filter: FailureFilter): boolean {

@@ -75,7 +75,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         const tenant = tenantOf(request);
         const documents = platform.documents(family);
         await wait(family, request.query, request.signal);
-        const document = await documents.get(tenant, id);
+        const document = await request.memory.load(() => documents.get(tenant, id));
         if (document === undefined) throw unknownDocument(family, id);
         return { body: hide(family, document) };
       },
@@ -116,7 +116,7 @@ export function documentRoutes(platform: ApiPlatform): readonly Route[] {
         const { limit = readModelLimits.pageSize } = query;
         if (index !== undefined) {
           if (value === undefined) throw missingValue();
-          const one = await documents.byIndex(tenant, index, value);
+          const one = await request.memory.load(() => documents.byIndex(tenant, index, value));
           return { body: { items: one === undefined ? [] : [hide(family, one)] } };
         }
         const bounds = {

@@ -104,11 +104,13 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
       },
       async handle(request) {
         const now = new Date(platform.clock.now()).toISOString();
-        const found = await matchFailures(platform, {
-          action: request.body.action,
-          filter: withinCaller(request, request.body.filter),
-          until: now,
-        });
+        const found = await request.memory.load(() =>
+          matchFailures(platform, {
+            action: request.body.action,
+            filter: withinCaller(request, request.body.filter),
+            until: now,
+          }),
+        );
         const samples = found.items.toSorted((a, b) => (a.at > b.at ? -1 : 1)).slice(0, 5);
         const { isComplete } = found;
         return { body: { matched: found.items.length, until: now, isComplete, samples } };
@@ -146,7 +148,7 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
         };
         const target = filterText({ ...order.filter, matched });
         return audited(context, request, { action: `bulk.${verb}`, target }, async () => {
-          const { items } = await matchFailures(platform, order);
+          const { items } = await request.memory.load(() => matchFailures(platform, order));
           if (items.length !== matched) {
             throw new MillraceError(
               'BULK_COUNT_CHANGED',

@@ -6,7 +6,7 @@ import {
   type DeadLetterFilter,
   type NewDeadLetter,
 } from '../dead-letter.ts';
-import type { DeadLetterStore, Fence } from '../subscription-storage.ts';
+import type { DeadLetterListPage, DeadLetterStore, Fence } from '../subscription-storage.ts';
 import {
   SqlExpectationFailed,
   type SqlCell,
@@ -17,10 +17,13 @@ import {
 import { fenced, sqlSettlements } from './settlement.ts';
 import { readHistory } from './waiting.ts';
 
-const columns = `id, event_id, event_type, aggregate_id, payload, error, attempts, created_at_ms, status,
+const columnsWith = (
+  payload: string,
+): string => `id, event_id, event_type, aggregate_id, ${payload}, error, attempts, created_at_ms, status,
   replayed_at_ms, replayed_by, notes, handler, shard, tenant, correlation_id, stream, revision,
   position, parked, history, replay_requested_at_ms, discarded_at_ms, discarded_by, discard_reason,
   cause`;
+const columns = columnsWith('payload');
 
 export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
   const settlements = sqlSettlements(dialect);
@@ -45,6 +48,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     removeWaiting: `delete from ${waiting} where ${isWaiting} and position = ?4`,
     unblock: `update ${blocked} set due_at_ms = 0 where ${isWaiting}`,
     get: `select ${columns} from ${letters} where id = ?1`,
+    createdAt: `select created_at_ms from ${letters} where id = ?1`,
     request: `update ${letters} set replayed_by = ?2, replay_requested_at_ms = ?3
       where id = ?1 and status = 'pending' returning 1`,
     discard: `update ${letters} set status = 'discarded', discarded_at_ms = ?2, discarded_by = ?3,
@@ -124,19 +128,17 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
 
   async function find(
     filter: DeadLetterFilter,
-    {
-      limit = 100,
-      after,
-    }: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
+    { limit = 100, after, withoutPayloads = false }: DeadLetterListPage = {},
   ): Promise<DeadLetter[]> {
     const { text, values } = condition(filter);
-    const last = after === undefined ? undefined : await get(after);
-    const page = [...(last === undefined ? [] : [Date.parse(last.createdAt), last.id]), limit];
+    const [[last] = []] =
+      after === undefined ? [] : await run([{ sql: sql.createdAt, values: [after] }]);
+    const page = [...(last === undefined ? [] : [Number(last[0]), String(after)]), limit];
     const at = (offset: number): string => `?${values.length + 1 + offset}`;
     const afterLast = last === undefined ? '' : ` and (created_at_ms, id) > (${at(0)}, ${at(1)})`;
     const [rows = []] = await run([
       {
-        sql: `select ${columns} from ${letters} where ${text}${afterLast}
+        sql: `select ${withoutPayloads ? columnsWith(`'null'`) : columns} from ${letters} where ${text}${afterLast}
           order by created_at_ms, id limit ${at(page.length - 1)}`,
         values: [...values, ...page],
       },
@@ -181,7 +183,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
     let count = 0;
     let after: string | undefined;
     for (;;) {
-      const page = await find({ ...filter, status: 'pending' }, { after });
+      const page = await find({ ...filter, status: 'pending' }, { after, withoutPayloads: true });
       for (const letter of page) {
         if (await isChanged(statements(letter))) count += 1;
       }

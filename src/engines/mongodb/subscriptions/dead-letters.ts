@@ -8,7 +8,10 @@ import type {
   NewDeadLetter,
 } from '../../../subscriptions/dead-letter.ts';
 import { subscriptionLimits } from '../../../subscriptions/subscription-limits.ts';
-import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
+import type {
+  DeadLetterListPage,
+  DeadLetterStore,
+} from '../../../subscriptions/subscription-storage.ts';
 import { documentLimits, fitsBson } from '../event-document.ts';
 import { shardIdOf, type DeadLetterDocument, type SubscriptionCollections } from './collections.ts';
 import { translating, type FencedWrites, type Session } from './fenced-writes.ts';
@@ -29,10 +32,7 @@ export function mongodbDeadLetters(
 
   async function list(
     filter: DeadLetterFilter,
-    {
-      limit = 100,
-      after,
-    }: { readonly limit?: number | undefined; readonly after?: string | undefined } = {},
+    { limit = 100, after, withoutPayloads = false }: DeadLetterListPage = {},
   ): Promise<readonly DeadLetter[]> {
     const last = after === undefined ? null : await letters.findOne({ _id: after });
     const later: Filter<DeadLetterDocument>[] =
@@ -47,11 +47,14 @@ export function mongodbDeadLetters(
             },
           ];
     const found = await letters
-      .find({ $and: [condition(filter), ...later] })
+      .find(
+        { $and: [condition(filter), ...later] },
+        withoutPayloads ? { projection: { payload: 0, payloadJson: 0 } } : {},
+      )
       .sort({ createdAt: 1, _id: 1 })
       .limit(limit)
       .toArray();
-    return found.map(toLetter);
+    return found.map((each) => toLetter(withoutPayloads ? { ...each, payload: null } : each));
   }
 
   /** One transaction for each dead letter, so that their number does not matter. */
@@ -62,7 +65,7 @@ export function mongodbDeadLetters(
     let count = 0;
     let after: string | undefined;
     for (;;) {
-      const page = await list({ ...filter, status: 'pending' }, { after });
+      const page = await list({ ...filter, status: 'pending' }, { after, withoutPayloads: true });
       for (const letter of page) {
         if (await writes.unfenced((session) => change(letter, session))) count += 1;
       }

@@ -2,6 +2,7 @@
 // of which one has only the pending ones.
 
 import { redisKeys } from '../../../contracts/redis-keys.ts';
+import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import { parseStored } from '../../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import {
@@ -20,6 +21,13 @@ import type { RunFenced } from './storage.ts';
 import { waitingContent } from './waiting.ts';
 
 const pageSize = 100;
+/** Letters per read whose payloads are dropped. */
+const readItems = 4;
+
+interface ReadOptions {
+  readonly after?: DeadLetter | undefined;
+  readonly withoutPayloads?: boolean | undefined;
+}
 
 /** `body` has what never changes, as JSON. The last five are also fields, so that a letter with a damaged body can be replayed. */
 const fieldNames = [
@@ -90,7 +98,7 @@ export function redisDeadLetters(
   async function* lettersOf(
     handler: string,
     filter: DeadLetterFilter,
-    after: DeadLetter | undefined,
+    { after, withoutPayloads = false, size }: ReadOptions & { readonly size: number },
   ): AsyncGenerator<DeadLetter> {
     const { ids, eventIds, status } = filter;
     if (ids !== undefined || eventIds !== undefined) {
@@ -112,25 +120,32 @@ export function redisDeadLetters(
     for (let offset = 0; ;) {
       const { atMs, member } = last;
       const cells = await connection.ask((client) =>
-        client.zrangebyscore(key, atMs, '+inf', 'WITHSCORES', 'LIMIT', offset, pageSize),
+        client.zrangebyscore(key, atMs, '+inf', 'WITHSCORES', 'LIMIT', offset, size),
       );
       const page = pairsOf(cells)
         .map(([each, score]) => ({ member: each, atMs: Number(score) }))
         .filter((each) => each.atMs > atMs || each.member > member);
       // More letters of one millisecond than a page has.
-      offset = page.length === 0 ? offset + pageSize : 0;
+      offset = page.length === 0 ? offset + size : 0;
       last = page.at(-1) ?? last;
       const found = page.map((each) => each.member.slice(each.member.indexOf(' ') + 1));
-      for (const letter of await read(handler, found)) if (letter !== undefined) yield letter;
-      if (cells.length < 2 * pageSize) return;
+      // The payloads of few letters are in memory at once, if the caller does not want them.
+      for (const some of batchesOf(found, { countMax: withoutPayloads ? readItems : size })) {
+        for (const letter of await read(handler, some)) {
+          if (letter !== undefined) yield withoutPayloads ? { ...letter, payload: null } : letter;
+        }
+      }
+      if (cells.length < 2 * size) return;
     }
   }
 
-  async function find(filter: DeadLetterFilter, limit: number, after?: DeadLetter) {
+  async function find(filter: DeadLetterFilter, limit: number, options: ReadOptions = {}) {
     const handlers = filter.handler === undefined ? await names() : [filter.handler];
+    // Letters may be large: never more at once than the caller wants.
+    const size = Math.min(pageSize, limit);
     const found = await eachOf(handlers, async (handler) => {
       const letters: DeadLetter[] = [];
-      for await (const letter of lettersOf(handler, filter, after)) {
+      for await (const letter of lettersOf(handler, filter, { ...options, size })) {
         if (matchesFilter(letter, filter)) letters.push(letter);
         if (letters.length === limit) break;
       }
@@ -151,7 +166,10 @@ export function redisDeadLetters(
     let count = 0;
     let after: DeadLetter | undefined;
     for (;;) {
-      const page = await find({ ...filter, status: 'pending' }, pageSize, after);
+      const page = await find({ ...filter, status: 'pending' }, pageSize, {
+        after,
+        withoutPayloads: true,
+      });
       for (const letter of page) if ((await change(letter)) === 1) count += 1;
       after = page.at(-1);
       if (after === undefined) return count;
@@ -197,8 +215,9 @@ export function redisDeadLetters(
       }
     },
     get,
-    async list(filter, { limit = 100, after } = {}) {
-      return find(filter, limit, after === undefined ? undefined : await get(after));
+    async list(filter, { limit = 100, after, withoutPayloads = false } = {}) {
+      const last = after === undefined ? undefined : await get(after);
+      return find(filter, limit, { after: last, withoutPayloads });
     },
     async count(filter) {
       const { handler, status, ...rest } = filter;
@@ -206,7 +225,7 @@ export function redisDeadLetters(
         const { lettersPending } = subscriptionKeyspace(handler);
         return connection.ask((client) => client.zcard(lettersPending));
       }
-      return (await find(filter, Number.MAX_SAFE_INTEGER)).length;
+      return (await find(filter, Number.MAX_SAFE_INTEGER, { withoutPayloads: true })).length;
     },
     replay: (filter, { by, atMs }) =>
       eachPending(filter, (letter) => {

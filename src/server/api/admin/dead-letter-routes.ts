@@ -91,7 +91,7 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
     return { ...found, payload: hider.payload({ stream, type }, found.payload) };
   };
 
-  const letterOf = async (request: Pick<ApiRequest, 'principal'>, id: string) =>
+  const letterOf = async (request: Pick<ApiRequest, 'memory' | 'principal'>, id: string) =>
     hide(await findLetter(deadLetters, request, id));
 
   const change = (
@@ -235,10 +235,10 @@ export function deadLetterRoutes(context: AdminContext): readonly Route[] {
 /** Dead letters of other tenants count as unknown. */
 export async function findLetter(
   deadLetters: Pick<DeadLetterStore, 'get'>,
-  request: Pick<ApiRequest, 'principal'>,
+  { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
   id: string,
 ): Promise<DeadLetter> {
-  const found = await deadLetters.get(id);
+  const found = await memory.load(() => deadLetters.get(id));
   if (found !== undefined && isWithin(request, found.tenant)) return found;
   throw new MillraceError('DEAD_LETTER_UNKNOWN', `unknown dead letter '${id}'`, {
     details: { id },

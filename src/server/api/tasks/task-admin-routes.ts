@@ -45,7 +45,7 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   const { platform } = context;
 
   const one = async (
-    request: Pick<ApiRequest, 'address' | 'principal' | 'requestId'>,
+    request: Pick<ApiRequest, 'address' | 'memory' | 'principal' | 'requestId'>,
     { action, id }: { readonly action: AdminAction; readonly id: string },
     work: (tasks: Tasks) => Promise<boolean>,
   ) => {

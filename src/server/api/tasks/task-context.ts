@@ -200,11 +200,11 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
 /** Finds a job; reports jobs of other tenants as unknown. */
 export async function findTask(
   platform: Pick<ApiPlatform, 'tasks'>,
-  request: Pick<ApiRequest, 'principal'>,
+  { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
   id: string,
 ): Promise<Task> {
   const tasks = await platform.tasks();
-  const task = await tasks.get(id);
+  const task = await memory.load(() => tasks.get(id));
   if (task !== undefined && isWithin(request, task.tenant)) return task;
   throw new MillraceError('TASK_UNKNOWN', `unknown job '${id}'`, { details: { id } });
 }

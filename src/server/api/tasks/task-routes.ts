@@ -224,7 +224,8 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const task = await findTask(platform, request, request.params.id);
         const tasks = await platform.tasks();
-        return { body: { task, timeline: await tasks.timeline(task.id) } };
+        const timeline = await request.memory.load(() => tasks.timeline(task.id));
+        return { body: { task, timeline } };
       },
     }),
     route({
@@ -248,7 +249,8 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         await findTask(platform, request, id);
         try {
           const timeoutMs = request.query.waitMs ?? 0;
-          const task = await tasks.whenEnded(id, { timeoutMs, signal: request.signal });
+          const wait = { timeoutMs, signal: request.signal, aroundLoad: request.memory.load };
+          const task = await tasks.whenEnded(id, wait);
           const { state, result, error } = task;
           return { body: { id, state, result, error } };
         } catch (error) {

@@ -197,6 +197,12 @@ export const deadLetterCases: StorageCases = {
       listed.map(({ createdAt }) => createdAt),
       listed.map(({ createdAt }) => createdAt).toSorted(),
     );
+    const brief = await deadLetters.list({ handler }, { limit: 100, withoutPayloads: true });
+    assert.deepEqual(
+      brief,
+      listed.map((letter) => ({ ...letter, payload: null })),
+    );
+    assert.ok(listed.every(({ payload }) => payload !== null));
     assert.equal(await deadLetters.count({ handler, eventType: 'a.b.v1' }), 6);
     assert.equal((await deadLetters.list({ handler, aggregateId: 'id-3' })).length, 1);
     assert.equal(await deadLetters.count({ handler, tenant: 'other' }), 0);

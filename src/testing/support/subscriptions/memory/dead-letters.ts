@@ -44,10 +44,11 @@ export function memoryDeadLetters(tables: MemoryTables): DeadLetterStore {
       return { letter, isNew: (before?.replayRequestedAt ?? null) === null };
     },
     get: async (id) => letters.get(id),
-    async list(filter, { limit = 100, after } = {}) {
+    async list(filter, { limit = 100, after, withoutPayloads = false } = {}) {
       const found = find(filter);
       const from = after === undefined ? 0 : found.findIndex(({ id }) => id === after) + 1;
-      return found.slice(from, from + limit);
+      const page = found.slice(from, from + limit);
+      return withoutPayloads ? page.map((letter) => ({ ...letter, payload: null })) : page;
     },
     count: async (filter) => find(filter).length,
     async replay(filter, { by, atMs }) {
