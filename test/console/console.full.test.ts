@@ -11,6 +11,7 @@ import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { defineModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
+import { Terminal } from '../../src/subscriptions/index.ts';
 import { until } from '../../src/testing/support/server/api-rig.ts';
 import { launchBrowser, openConsole, serveUnder } from './console-rig.ts';
 
@@ -223,25 +224,44 @@ describe('the console in Chromium', () => {
   test('any id pasted into the palette leads to its page', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({});
-    const [message] = (await rig.api.platform.engines.outbox?.list({ status: 'DEAD' })) ?? [];
-    const [event] = await rig.api.platform.engines.store.readAll({ limit: 1 }).toArray();
+    const { failed } = await rig.jobs();
+    const { engines, tokens } = rig.api.platform;
+    const [letter] = await engines.subscriptions.deadLetters.list({});
+    const [message] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+    const [event] = await engines.store.readAll({ limit: 1 }).toArray();
+    const [saga] = await engines.sagas.list({ status: 'parked' });
+    const { token } = await tokens.create({ name: 'shop', scopes: ['read'] });
+    const bus = await engines.bus();
+    const definition = { group: 'mails', subject: 'gbe.notify.topic.a' };
+    await using consumer = await bus.consume(definition, () =>
+      Promise.reject(new Terminal('no route')),
+    );
+    await bus.publish({ subject: definition.subject, payload: 1 });
+    await until(async () => (await bus.deadLetters('mails')).length === 1);
+    await consumer.stop();
+    const [lost] = await bus.deadLetters('mails');
     await using visit = await rig.visit();
     const { page } = visit;
     const cases = [
-      ['flow-9', /\/traces\/flow-9$/],
-      [letter?.id, /\/traces\/flow-9$/],
-      [message?.id, /\/deliveries\?open=/],
-      [event?.stream, /\/streams\/banking\.account\.v1-core-/],
-      [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/],
+      ['flow-9', /\/traces\/flow-9$/, 'Trace'],
+      [letter?.id, /\/traces\/flow-9$/, 'Trace'],
+      [message?.id, /\/deliveries\?open=/, 'Payload'],
+      [message?.cause?.fingerprint, /\/failures\?.*group=[0-9a-f]{12}/, 'Replay 1'],
+      [event?.stream, /\/streams\/banking\.account\.v1-core-/, 'Stream'],
+      [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/, 'Correlation'],
+      [saga?.key, /\/traces\/flow-9\?view=explain&node=saga/, 'is parked'],
+      [failed, /\/jobs\?open=email-send\./, 'no such mailbox'],
+      [token.id, /\/tokens\?open=/, 'Revoke shop'],
+      [`mails/${lost?.sequence ?? ''}`, /\/failures\?.*group=[0-9a-f]{12}/, 'no route'],
     ] as const;
-    for (const [id, url] of cases) {
-      await visit.open();
+    for (const [id, url, text] of cases) {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox').fill(id ?? '');
       await page.getByRole('option', { selected: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.waitForURL(url);
+      await page.getByText(text).first().waitFor();
+      await page.keyboard.press('Escape');
     }
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('no-such-id');
