@@ -192,27 +192,54 @@ describe('the console in Chromium', () => {
     assert.equal(await rows.count(), 3);
   });
 
-  test('after a restart of the server the page catches up, and shows no event twice', async () => {
+  test('while the server restarts nothing can be changed; then the page catches up, and shows no event twice', async () => {
     await using reserved = await reservePort();
     const { host, port } = reserved;
     await using rig = await openConsole(browser, { host, port });
-    await rig.append('order.placed.v1');
+    await rig.api.fail('core');
     await using visit = await rig.visit();
     const { page } = visit;
+    const inbox = await visit.context.newPage();
+    await inbox.goto(visit.url('failures'));
+    await inbox.getByRole('button', { name: /partner:x/ }).click();
+    const sheet = inbox.getByRole('dialog');
+    const replay = sheet.getByRole('button', { name: 'Replay 1', exact: true });
+    await inbox.locator('[role=status]', { hasText: 'Live' }).waitFor({ state: 'attached' });
+    assert.equal(await replay.isEnabled(), true);
+    const jobs = await visit.context.newPage();
+    await jobs.goto(visit.url('jobs?show=types'));
+    const pause = jobs.getByRole('button', { name: 'Pause' }).first();
+    await pause.waitFor();
     await visit.open('events?live=true');
     await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByRole('option').first().waitFor();
+    const before = await page.getByRole('option').count();
     await rig.append('order.paid.v1');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
     await rig.api.server[Symbol.asyncDispose]();
     await page.getByRole('alert').getByText('No connection since').waitFor();
+    const buttons = [
+      replay,
+      sheet.getByRole('button', { name: 'Replay this one' }),
+      sheet.getByRole('button', { name: 'Resolve' }),
+      pause,
+    ];
+    for (const button of buttons) {
+      await button.and(button.page().locator(':disabled')).waitFor();
+      assert.match((await button.getAttribute('title')) ?? '', /^No connection to the server/);
+    }
     await rig.append('order.packed.v1');
     await using again = await startApi(rig.api.platform, { host, port });
     await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
-    assert.equal(await page.getByRole('option').count(), 4);
+    assert.equal(await page.getByRole('option').count(), before + 3);
     assert.equal(again.port, port);
+    for (const button of buttons) {
+      await button.and(button.page().locator(':enabled')).waitFor();
+      assert.equal(await button.getAttribute('title'), null);
+    }
     // The browser reports each attempt to connect.
     const failed = visit.errors.splice(0);
     assert.deepEqual(
