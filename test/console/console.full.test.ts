@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempDisposableSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { createEnvelope } from '../../src/contracts/index.ts';
@@ -133,13 +137,19 @@ describe('the console in Chromium', () => {
   });
 
   test('large flows and payloads are folded, and the page stays small', async () => {
-    await using rig = await openConsole(browser);
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'millrace-large-'));
+    const file = join(folder.path, 'events.db');
+    await using rig = await openConsole(browser, {}, [], { store: `sqlite:${file}` });
     const { store } = rig.api.platform.engines;
-    const deep = JSON.parse(`${'[1,'.repeat(90)}[]${']'.repeat(90)}`) as unknown;
     const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`<b>k${n}`, n]));
-    const payload = { long: `שלום ${'🌊'.repeat(200_000)}`, deep, keys };
+    const payload = { long: `שלום ${'🌊'.repeat(200_000)}`, deep: 'here', keys };
     await rig.append('order.placed.v1', { payload, correlationId: 'large' });
     const [first] = await store.readAll({ limit: 1 }).toArray();
+    // The store refuses this depth, but an older one may have it.
+    using database = new DatabaseSync(file);
+    const deep = `${'[1,'.repeat(1_000)}[]${']'.repeat(1_000)}`;
+    const update = database.prepare('UPDATE events SET payload = replace(payload, ?, ?)');
+    assert.equal(update.run('"here"', deep).changes, 1);
     const context = {
       tenant: 'core',
       aggregate: { bc: 'shop', type: 'order', id: '2' },
@@ -169,6 +179,12 @@ describe('the console in Chromium', () => {
     await sheet.getByText('show 100 more of 9900').waitFor();
     await sheet.getByText(/show more of \d+ characters/).waitFor();
     assert.equal(await sheet.locator('b').count(), 0);
+    for (let level = 0; level < 5; level += 1) {
+      await sheet.getByRole('button', { name: /\[ 2 items \]/ }).click();
+    }
+    await visit.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await sheet.getByRole('button', { name: 'Copy payload' }).click();
+    await sheet.getByRole('button', { name: 'Copied' }).waitFor();
     assert.ok(Number(await page.evaluate('document.body.textContent.length')) < 100_000);
   });
 
@@ -190,6 +206,18 @@ describe('the console in Chromium', () => {
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
     assert.equal(await rows.count(), 3);
+
+    await visit.open('traces');
+    const flows = page.getByRole('main').getByRole('link', { name: /flow-\d/ });
+    await page.getByRole('link', { name: /flow-1/ }).waitFor();
+    await page.getByRole('status').getByText('Live').waitFor();
+    await rig.append('order.placed.v1', { id: '2', correlationId: 'flow-2' });
+    await rig.append('order.paid.v1', { id: '2', correlationId: 'flow-2' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await flows.count(), 1);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /flow-2/ }).waitFor();
+    assert.equal(await flows.count(), 2);
   });
 
   test('while the server restarts nothing can be changed; then the page catches up, and shows no event twice', async () => {
@@ -213,7 +241,7 @@ describe('the console in Chromium', () => {
     await visit.open('events?live=true');
     await page.getByRole('status').getByText('Live').waitFor();
     await page.getByRole('option').first().waitFor();
-    const before = await page.getByRole('option').count();
+    const shown = await page.getByRole('option').count();
     await rig.append('order.paid.v1');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
     await rig.api.server[Symbol.asyncDispose]();
@@ -234,7 +262,7 @@ describe('the console in Chromium', () => {
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
-    assert.equal(await page.getByRole('option').count(), before + 3);
+    assert.equal(await page.getByRole('option').count(), shown + 3);
     assert.equal(again.port, port);
     for (const button of buttons) {
       await button.and(button.page().locator(':enabled')).waitFor();
@@ -501,6 +529,12 @@ describe('the console in Chromium', () => {
       await check('', '1 dead letter');
       await check('events', 'order.placed.v1');
       await check('failures', 'out of order');
+      await page.getByRole('button', { name: /partner:x/ }).click();
+      const sheet = page.getByRole('dialog');
+      for (const part of [/stack$/, 'Attempts', 'Payload']) await sheet.getByText(part).click();
+      await sheet.getByText(/at failOn/).waitFor();
+      await sheet.getByText('"amount"').waitFor();
+      assert.deepEqual(await visit.axe(), [], `${theme} open failure`);
       await check('failures?all=discard', 'Reason, stored with each of them');
       await check('traces', 'flow-9');
       await check('traces/flow-9', 'sub:banking:alarm:v1');
