@@ -902,14 +902,16 @@ export interface Api {
     readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
-        readonly kind: 'stream' | 'trace' | 'event' | 'delivery' | 'dead-letter' | 'job';
+        readonly kind: 'stream' | 'trace' | 'event' | 'delivery' | 'dead-letter' | 'bus-dead-letter' | 'failure' | 'saga' | 'job' | 'token';
         readonly id: string;
         readonly title: string;
         readonly correlationId?: string | undefined;
         readonly stream?: string | undefined;
         readonly revision?: number | undefined;
+        readonly fingerprint?: string | undefined;
       })[];
       readonly eventsSearched: number;
+      readonly sagasSearched: number;
     };
   };
   'GET /admin/subscriptions': {

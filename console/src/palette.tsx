@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { Activity, Search, type LucideIcon } from 'lucide-react';
 import { useDeferredValue, useState, type KeyboardEvent } from 'react';
 import { call, type ResponseOf } from './lib/api.ts';
+import { countText } from './lib/format.ts';
 import { useSession } from './lib/session.ts';
 import { viewsFor } from './views.ts';
 import { cx, Kbd } from './ui/parts.tsx';
@@ -27,7 +28,11 @@ const kindNames: Readonly<Record<Match['kind'], string>> = {
   event: 'Event',
   delivery: 'Delivery',
   'dead-letter': 'Dead letter',
+  'bus-dead-letter': 'Dead letter of the bus',
+  failure: 'Cause of failures',
+  saga: 'Saga',
   job: 'Job',
+  token: 'Token',
 };
 
 export function Palette({
@@ -142,7 +147,7 @@ function PaletteContent({ onClose }: { readonly onClose: () => void }) {
         <p role="status" className="border-t border-line px-4 py-3 text-xs text-soft">
           {isFetching || data === undefined
             ? 'Searching…'
-            : `Nothing has the id “${id}”. Searched: streams, flows, deliveries, dead letters, jobs, and the ids of the newest ${data.eventsSearched} events.`}
+            : `Nothing has the id “${id}”. Searched: streams, flows, deliveries, dead letters, causes of failures, jobs, tokens, the ids of the newest ${countText(data.eventsSearched)} events, and the keys of ${countText(data.sagasSearched)} sagas.`}
         </p>
       ) : null}
     </>
@@ -152,14 +157,25 @@ function PaletteContent({ onClose }: { readonly onClose: () => void }) {
 type Navigate = ReturnType<typeof useNavigate>;
 
 function goToMatch(navigate: Navigate, match: Match): Promise<void> {
-  const { kind, stream, revision, correlationId } = match;
+  const { kind, id, stream, revision, correlationId, fingerprint } = match;
   if (kind === 'stream' && stream !== undefined) {
     return navigate({ to: '/streams/$stream', params: { stream } });
   }
   if (kind === 'event' && stream !== undefined) {
     return navigate({ to: '/streams/$stream', params: { stream }, search: { at: revision } });
   }
-  if (kind === 'job') return navigate({ to: '/jobs', search: { open: match.id } });
-  if (kind === 'delivery') return navigate({ to: '/deliveries', search: { open: match.id } });
-  return navigate({ to: '/traces/$id', params: { id: correlationId ?? match.id } });
+  if (kind === 'job') return navigate({ to: '/jobs', search: { open: id } });
+  if (kind === 'delivery') return navigate({ to: '/deliveries', search: { open: id } });
+  if (kind === 'token') return navigate({ to: '/tokens', search: { open: id } });
+  if (kind === 'failure' || kind === 'bus-dead-letter') {
+    return navigate({ to: '/failures', search: { state: 'all', group: fingerprint } });
+  }
+  if (kind === 'saga' && stream !== undefined) {
+    if (correlationId === undefined) {
+      return navigate({ to: '/streams/$stream', params: { stream } });
+    }
+    const search = { view: 'explain', node: `saga ${stream}` } as const;
+    return navigate({ to: '/traces/$id', params: { id: correlationId }, search });
+  }
+  return navigate({ to: '/traces/$id', params: { id: correlationId ?? id } });
 }

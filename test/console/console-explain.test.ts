@@ -169,6 +169,11 @@ test('a flow is explained from its command to what waits', () => {
   ]);
 });
 
+test('a command names its causation id', () => {
+  const { causes } = texts(explain(traceOf({ ...command, causationId: 'request-7' })));
+  assert.match(causes[0] ?? '', /\. Its causation id is request-7\.$/);
+});
+
 test('an event without a command, and one whose cause is outside of the flow, say so', () => {
   const alone = { ...event, parent: null, depth: 0 };
   assert.match(texts(explain(traceOf(alone))).causes[0] ?? '', /No command is recorded\.$/);

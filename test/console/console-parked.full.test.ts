@@ -130,7 +130,12 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
       }
       await visit.open('failures');
       const title = scope === 'admin' ? 'no such mailbox' : 'Terminal: (masked)';
-      await page.getByText(title).first().waitFor();
+      await page.getByRole('button', { name: title }).first().click();
+      const sheet = page.getByRole('dialog');
+      await sheet.getByText('Payload', { exact: true }).click();
+      await sheet.getByText('"mill-7"').or(sheet.getByText('Values are masked')).first().waitFor();
+      const html = await sheet.innerHTML();
+      assert.equal(html.includes('ada@example.com'), scope === 'admin');
     }
   });
 

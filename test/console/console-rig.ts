@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { connect, type AddressInfo } from 'node:net';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { createEnvelope } from '../../src/contracts/index.ts';
-import type { PlatformModule } from '../../src/platform/index.ts';
+import type { EngineUrls, PlatformModule } from '../../src/platform/index.ts';
 import type { TokenScope } from '../../src/platform/tokens/scopes.ts';
 import type { ApiOptions } from '../../src/server/api/start-api.ts';
 import { openApi, type Api } from '../../src/testing/support/server/api-rig.ts';
@@ -87,8 +87,9 @@ export async function openConsole(
   browser: Browser,
   address: Pick<ApiOptions, 'host' | 'maskPayloads' | 'port'> = {},
   modules: readonly PlatformModule[] = [],
+  engines?: EngineUrls,
 ): Promise<ConsoleRig> {
-  const api = await openApi(address, undefined, modules);
+  const api = await openApi(address, engines, modules);
   return {
     api,
     async append(type, { id = '1', payload = { amount: 1 }, correlationId = 'flow-1' } = {}) {

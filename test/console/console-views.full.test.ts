@@ -94,7 +94,7 @@ describe('the views of an operator in Chromium', () => {
     assert.equal((await tasks.get(queued))?.state, 'cancelled');
   });
 
-  test('new jobs are announced and never move the rows', async () => {
+  test('new jobs are announced and never move the rows, and a bad cursor leaves them', async () => {
     await using rig = await openConsole(browser);
     const { queued } = await rig.jobs();
     await using visit = await rig.visit();
@@ -107,6 +107,21 @@ describe('the views of an operator in Chromium', () => {
     assert.equal(await page.getByRole('button', { name: id }).count(), 0);
     await page.getByRole('button', { name: '1 new' }).click();
     await page.getByRole('button', { name: id }).waitFor();
+
+    for (let at = 0; at < 100; at += 1) await tasks.enqueue({ type: 'report-gen', payload: {} });
+    await page.route(/cursor=/, (request) =>
+      request.continue({
+        url: request
+          .request()
+          .url()
+          .replace(/cursor=[^&]*/, 'cursor=broken'),
+      }),
+    );
+    await visit.open('jobs?type=report-gen');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await page.getByRole('alert').getByText('cursor').first().waitFor();
+    assert.equal(await page.getByRole('row').count(), 101);
+    assert.equal(visit.errors.splice(0).length, 1);
   });
 
   test('a dead message is replayed, a waiting one retried now and another one discarded', async () => {

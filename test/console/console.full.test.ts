@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempDisposableSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { createEnvelope } from '../../src/contracts/index.ts';
@@ -11,6 +15,7 @@ import { webhookDestination } from '../../src/destinations/webhook/index.ts';
 import { defineModule } from '../../src/platform/index.ts';
 import { startApi } from '../../src/server/api/start-api.ts';
 import { reservePort } from '../../src/testing/servers/reserve-port.ts';
+import { Terminal } from '../../src/subscriptions/index.ts';
 import { until } from '../../src/testing/support/server/api-rig.ts';
 import { launchBrowser, openConsole, serveUnder } from './console-rig.ts';
 
@@ -132,13 +137,19 @@ describe('the console in Chromium', () => {
   });
 
   test('large flows and payloads are folded, and the page stays small', async () => {
-    await using rig = await openConsole(browser);
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'millrace-large-'));
+    const file = join(folder.path, 'events.db');
+    await using rig = await openConsole(browser, {}, [], { store: `sqlite:${file}` });
     const { store } = rig.api.platform.engines;
-    const deep = JSON.parse(`${'[1,'.repeat(90)}[]${']'.repeat(90)}`) as unknown;
     const keys = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`<b>k${n}`, n]));
-    const payload = { long: `שלום ${'🌊'.repeat(200_000)}`, deep, keys };
+    const payload = { long: `שלום ${'🌊'.repeat(200_000)}`, deep: 'here', keys };
     await rig.append('order.placed.v1', { payload, correlationId: 'large' });
     const [first] = await store.readAll({ limit: 1 }).toArray();
+    // The store refuses this depth, but an older one may have it.
+    using database = new DatabaseSync(file);
+    const deep = `${'[1,'.repeat(1_000)}[]${']'.repeat(1_000)}`;
+    const update = database.prepare('UPDATE events SET payload = replace(payload, ?, ?)');
+    assert.equal(update.run('"here"', deep).changes, 1);
     const context = {
       tenant: 'core',
       aggregate: { bc: 'shop', type: 'order', id: '2' },
@@ -168,6 +179,12 @@ describe('the console in Chromium', () => {
     await sheet.getByText('show 100 more of 9900').waitFor();
     await sheet.getByText(/show more of \d+ characters/).waitFor();
     assert.equal(await sheet.locator('b').count(), 0);
+    for (let level = 0; level < 5; level += 1) {
+      await sheet.getByRole('button', { name: /\[ 2 items \]/ }).click();
+    }
+    await visit.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await sheet.getByRole('button', { name: 'Copy payload' }).click();
+    await sheet.getByRole('button', { name: 'Copied' }).waitFor();
     assert.ok(Number(await page.evaluate('document.body.textContent.length')) < 100_000);
   });
 
@@ -189,29 +206,68 @@ describe('the console in Chromium', () => {
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
     assert.equal(await rows.count(), 3);
+
+    await visit.open('traces');
+    const flows = page.getByRole('main').getByRole('link', { name: /flow-\d/ });
+    await page.getByRole('link', { name: /flow-1/ }).waitFor();
+    await page.getByRole('status').getByText('Live').waitFor();
+    await rig.append('order.placed.v1', { id: '2', correlationId: 'flow-2' });
+    await rig.append('order.paid.v1', { id: '2', correlationId: 'flow-2' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await flows.count(), 1);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /flow-2/ }).waitFor();
+    assert.equal(await flows.count(), 2);
   });
 
-  test('after a restart of the server the page catches up, and shows no event twice', async () => {
+  test('while the server restarts nothing can be changed; then the page catches up, and shows no event twice', async () => {
     await using reserved = await reservePort();
     const { host, port } = reserved;
     await using rig = await openConsole(browser, { host, port });
-    await rig.append('order.placed.v1');
+    await rig.api.fail('core');
     await using visit = await rig.visit();
     const { page } = visit;
+    const inbox = await visit.context.newPage();
+    await inbox.goto(visit.url('failures'));
+    await inbox.getByRole('button', { name: /partner:x/ }).click();
+    const sheet = inbox.getByRole('dialog');
+    const replay = sheet.getByRole('button', { name: 'Replay 1', exact: true });
+    await inbox.locator('[role=status]', { hasText: 'Live' }).waitFor({ state: 'attached' });
+    assert.equal(await replay.isEnabled(), true);
+    const jobs = await visit.context.newPage();
+    await jobs.goto(visit.url('jobs?show=types'));
+    const pause = jobs.getByRole('button', { name: 'Pause' }).first();
+    await pause.waitFor();
     await visit.open('events?live=true');
     await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByRole('option').first().waitFor();
+    const shown = await page.getByRole('option').count();
     await rig.append('order.paid.v1');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
     await rig.api.server[Symbol.asyncDispose]();
     await page.getByRole('alert').getByText('No connection since').waitFor();
+    const buttons = [
+      replay,
+      sheet.getByRole('button', { name: 'Replay this one' }),
+      sheet.getByRole('button', { name: 'Resolve' }),
+      pause,
+    ];
+    for (const button of buttons) {
+      await button.and(button.page().locator(':disabled')).waitFor();
+      assert.match((await button.getAttribute('title')) ?? '', /^No connection to the server/);
+    }
     await rig.append('order.packed.v1');
     await using again = await startApi(rig.api.platform, { host, port });
     await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await rig.append('order.shipped.v1');
     await page.getByRole('option', { name: /order\.shipped\.v1/ }).waitFor();
-    assert.equal(await page.getByRole('option').count(), 4);
+    assert.equal(await page.getByRole('option').count(), shown + 3);
     assert.equal(again.port, port);
+    for (const button of buttons) {
+      await button.and(button.page().locator(':enabled')).waitFor();
+      assert.equal(await button.getAttribute('title'), null);
+    }
     // The browser reports each attempt to connect.
     const failed = visit.errors.splice(0);
     assert.deepEqual(
@@ -223,25 +279,44 @@ describe('the console in Chromium', () => {
   test('any id pasted into the palette leads to its page', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({});
-    const [message] = (await rig.api.platform.engines.outbox?.list({ status: 'DEAD' })) ?? [];
-    const [event] = await rig.api.platform.engines.store.readAll({ limit: 1 }).toArray();
+    const { failed } = await rig.jobs();
+    const { engines, tokens } = rig.api.platform;
+    const [letter] = await engines.subscriptions.deadLetters.list({});
+    const [message] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
+    const [event] = await engines.store.readAll({ limit: 1 }).toArray();
+    const [saga] = await engines.sagas.list({ status: 'parked' });
+    const { token } = await tokens.create({ name: 'shop', scopes: ['read'] });
+    const bus = await engines.bus();
+    const definition = { group: 'mails', subject: 'gbe.notify.topic.a' };
+    await using consumer = await bus.consume(definition, () =>
+      Promise.reject(new Terminal('no route')),
+    );
+    await bus.publish({ subject: definition.subject, payload: 1 });
+    await until(async () => (await bus.deadLetters('mails')).length === 1);
+    await consumer.stop();
+    const [lost] = await bus.deadLetters('mails');
     await using visit = await rig.visit();
     const { page } = visit;
     const cases = [
-      ['flow-9', /\/traces\/flow-9$/],
-      [letter?.id, /\/traces\/flow-9$/],
-      [message?.id, /\/deliveries\?open=/],
-      [event?.stream, /\/streams\/banking\.account\.v1-core-/],
-      [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/],
+      ['flow-9', /\/traces\/flow-9$/, 'Trace'],
+      [letter?.id, /\/traces\/flow-9$/, 'Trace'],
+      [message?.id, /\/deliveries\?open=/, 'Payload'],
+      [message?.cause?.fingerprint, /\/failures\?.*group=[0-9a-f]{12}/, 'Replay 1'],
+      [event?.stream, /\/streams\/banking\.account\.v1-core-/, 'Stream'],
+      [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/, 'Correlation'],
+      [saga?.key, /\/traces\/flow-9\?view=explain&node=saga/, 'is parked'],
+      [failed, /\/jobs\?open=email-send\./, 'no such mailbox'],
+      [token.id, /\/tokens\?open=/, 'Revoke shop'],
+      [`mails/${lost?.sequence ?? ''}`, /\/failures\?.*group=[0-9a-f]{12}/, 'no route'],
     ] as const;
-    for (const [id, url] of cases) {
-      await visit.open();
+    for (const [id, url, text] of cases) {
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox').fill(id ?? '');
       await page.getByRole('option', { selected: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.waitForURL(url);
+      await page.getByText(text).first().waitFor();
+      await page.keyboard.press('Escape');
     }
     await page.keyboard.press('Control+k');
     await page.getByRole('combobox').fill('no-such-id');
@@ -454,6 +529,12 @@ describe('the console in Chromium', () => {
       await check('', '1 dead letter');
       await check('events', 'order.placed.v1');
       await check('failures', 'out of order');
+      await page.getByRole('button', { name: /partner:x/ }).click();
+      const sheet = page.getByRole('dialog');
+      for (const part of [/stack$/, 'Attempts', 'Payload']) await sheet.getByText(part).click();
+      await sheet.getByText(/at failOn/).waitFor();
+      await sheet.getByText('"amount"').waitFor();
+      assert.deepEqual(await visit.axe(), [], `${theme} open failure`);
       await check('failures?all=discard', 'Reason, stored with each of them');
       await check('traces', 'flow-9');
       await check('traces/flow-9', 'sub:banking:alarm:v1');

@@ -100,8 +100,7 @@ function originOf(node: TraceNode): Sentence {
   const from = outside === null ? '' : `, caused by ${outside}, which is not part of this flow`;
   switch (node.kind) {
     case 'command': {
-      const cause =
-        outside === null ? '' : ` Its id, or the cause that its sender named: ${outside}.`;
+      const cause = outside === null ? '' : ` Its causation id is ${outside}.`;
       return sentence(
         node,
         'neutral',

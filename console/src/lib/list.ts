@@ -12,6 +12,8 @@ import { ApiError } from './api.ts';
 export interface List<Row> {
   readonly rows: readonly Row[];
   readonly error: Error | null;
+  /** Why the next page is missing. */
+  readonly moreError: Error | null;
   readonly isPending: boolean;
   readonly retry: () => void;
   readonly hasMore: boolean;
@@ -64,6 +66,7 @@ export function useList<Row>({
   return {
     rows: isEmpty ? [...current.values()] : loaded.map((row) => current.get(keyOf(row)) ?? row),
     error: isEmpty ? pages.error : null,
+    moreError: isEmpty ? null : pages.error,
     isPending: pages.isPending,
     retry: () => void pages.refetch(),
     hasMore: pages.hasNextPage,
@@ -82,6 +85,7 @@ export function listOf<Row>(
   return {
     rows: rows ?? [],
     error: rows === undefined ? error : null,
+    moreError: null,
     isPending,
     retry: () => void refetch(),
     hasMore: false,

@@ -5,7 +5,7 @@ import type { LucideIcon } from 'lucide-react';
 import { useState } from 'react';
 import type { RouteName } from '../lib/api.ts';
 import { allows, useSession } from '../lib/session.ts';
-import { Button, cx } from './parts.tsx';
+import { Button, ChangeButton, cx } from './parts.tsx';
 import { Modal } from './sheet.tsx';
 
 export interface Action {
@@ -52,7 +52,7 @@ export function Actions({
         {allowed.map((action) => {
           const { route, label, icon: Icon, isMain = false, confirm } = action;
           return (
-            <Button
+            <ChangeButton
               key={label}
               data-route={route}
               look={isMain ? 'primary' : 'plain'}
@@ -62,7 +62,7 @@ export function Actions({
               <Icon size={14} aria-hidden />
               {label}
               {confirm === undefined ? '' : '…'}
-            </Button>
+            </ChangeButton>
           );
         })}
       </div>
@@ -106,14 +106,14 @@ export function Actions({
           )}
           <div className="flex justify-end gap-2">
             <Button onClick={() => setAsked(undefined)}>Back</Button>
-            <Button
+            <ChangeButton
               autoFocus={asked?.asks === undefined}
               type="submit"
               look="primary"
               disabled={isPending || (asked?.asks !== undefined && text.trim() === '')}
             >
               {asked?.label}
-            </Button>
+            </ChangeButton>
           </div>
         </form>
       </Modal>

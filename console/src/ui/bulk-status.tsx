@@ -2,6 +2,7 @@
 
 import { isRunning, type useBulk } from '../lib/bulk.ts';
 import { countText } from '../lib/format.ts';
+import { useOffline } from './parts.tsx';
 
 const verbs = {
   replay: 'Replay requested for',
@@ -14,6 +15,7 @@ export function BulkStatus({
 }: {
   readonly bulk: Pick<ReturnType<typeof useBulk>, 'action' | 'error' | 'cancel'>;
 }) {
+  const offline = useOffline();
   if (error !== null) {
     return (
       <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
@@ -30,7 +32,12 @@ export function BulkStatus({
         {unchanged > 0 ? ` ${countText(unchanged)} needed no change.` : ''}
         {state === 'failed' || state === 'cancelled' ? ` The action was ${state}.` : ''}
         {isRunning(action) ? (
-          <button type="button" onClick={cancel} className="ml-auto underline">
+          <button
+            type="button"
+            onClick={cancel}
+            {...offline}
+            className="ml-auto underline disabled:opacity-50"
+          >
             Stop
           </button>
         ) : null}

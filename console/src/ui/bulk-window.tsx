@@ -8,7 +8,7 @@ import { bulkVerbs, isRunning, useBulk, type BulkFilter, type BulkVerb } from '.
 import { countText } from '../lib/format.ts';
 import { BulkStatus } from './bulk-status.tsx';
 import { Choices } from './filters.tsx';
-import { Badge, Button, Time } from './parts.tsx';
+import { Badge, ChangeButton, Time } from './parts.tsx';
 import { Modal } from './sheet.tsx';
 import { Failed, Loading } from './states.tsx';
 
@@ -133,13 +133,13 @@ function Order({
         </div>
       )}
       <div className="flex justify-end">
-        <Button
+        <ChangeButton
           type="submit"
           look="primary"
           disabled={bulk.isPending || (action === 'discard' && reason.trim() === '')}
         >
           {title} {countText(matched)}
-        </Button>
+        </ChangeButton>
       </div>
     </form>
   );

@@ -41,7 +41,7 @@ export function Choices<Value extends string>({
     <div
       role="group"
       aria-label={label}
-      className="flex max-w-full gap-0.5 self-start overflow-x-auto rounded-lg border border-line bg-sunken p-0.5"
+      className="flex max-w-full flex-wrap gap-0.5 self-start rounded-lg border border-line bg-sunken p-0.5"
     >
       {choices.map((each) => {
         const isChosen = each.value === value;

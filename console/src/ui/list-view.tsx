@@ -80,16 +80,7 @@ export function ListBox<Row>({
   return (
     <>
       <div className="relative overflow-hidden rounded-lg border border-line bg-panel">
-        {list.fresh > 0 ? (
-          <button
-            type="button"
-            onClick={list.showFresh}
-            className="absolute top-1.5 left-1/2 z-20 flex h-6 -translate-x-1/2 items-center gap-1.5 rounded-full bg-accent px-3 text-xs font-medium text-on-accent shadow-float"
-          >
-            <ArrowUp size={13} aria-hidden />
-            {list.fresh} new
-          </button>
-        ) : null}
+        {list.fresh > 0 ? <FreshButton count={list.fresh} onClick={list.showFresh} /> : null}
         {list.error !== null ? (
           <Failed error={list.error} onRetry={list.retry} />
         ) : list.isPending ? (
@@ -104,12 +95,37 @@ export function ListBox<Row>({
           <Table {...table} rows={rows} />
         )}
       </div>
+      {list.moreError === null ? null : (
+        <div role="alert" className="rounded-lg border border-line bg-panel">
+          <Failed error={list.moreError} onRetry={list.retry} />
+        </div>
+      )}
       {list.hasMore ? (
         <Button className="self-center" onClick={list.more}>
           Load more
         </Button>
       ) : null}
     </>
+  );
+}
+
+/** Announces new rows above a list. */
+export function FreshButton({
+  count,
+  onClick,
+}: {
+  readonly count: number;
+  readonly onClick: () => void;
+}) {
+  return (
+    <button
+      type="button"
+      onClick={onClick}
+      className="absolute top-1.5 left-1/2 z-20 flex h-6 -translate-x-1/2 items-center gap-1.5 rounded-full bg-accent px-3 text-xs font-medium text-on-accent shadow-float"
+    >
+      <ArrowUp size={13} aria-hidden />
+      {count} new
+    </button>
   );
 }
 

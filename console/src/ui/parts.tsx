@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { Check, Copy as CopyIcon, type LucideIcon } from 'lucide-react';
 import { useEffect, useState, type ComponentProps, type ReactNode } from 'react';
 import { agoText, timeText, utcText } from '../lib/format.ts';
+import { useLiveStatus } from '../lib/live.ts';
 
 export function cx(...names: readonly (string | false | undefined)[]): string {
   return names.filter(Boolean).join(' ');
@@ -60,6 +61,18 @@ export function Button({
       )}
     />
   );
+}
+
+/** The attributes of a button that changes something: without a connection it is disabled, and says why. */
+export function useOffline(): Pick<ComponentProps<'button'>, 'disabled' | 'title'> {
+  const { state } = useLiveStatus();
+  if (state !== 'offline') return {};
+  return { disabled: true, title: 'No connection to the server: nothing can be changed' };
+}
+
+/** A button that changes something. */
+export function ChangeButton(props: ComponentProps<typeof Button>) {
+  return <Button {...props} {...useOffline()} />;
 }
 
 /** A button without text. */

@@ -11,7 +11,16 @@ import { allows, useSession } from '../lib/session.ts';
 import { BulkStatus } from '../ui/bulk-status.tsx';
 import { DeliveryAttempts } from '../ui/delivery-attempts.tsx';
 import { JsonView } from '../ui/json-view.tsx';
-import { Badge, Button, cx, linkStyle, StreamLink, Time, TraceLink } from '../ui/parts.tsx';
+import {
+  Badge,
+  ChangeButton,
+  cx,
+  linkStyle,
+  StreamLink,
+  Time,
+  TraceLink,
+  useOffline,
+} from '../ui/parts.tsx';
 
 type Detail = ResponseOf<'GET /admin/failures/{fingerprint}'>;
 type Group = Detail['group'];
@@ -31,6 +40,7 @@ export function GroupDetail({
 }) {
   const client = useQueryClient();
   const session = useSession();
+  const offline = useOffline();
   const { source, fingerprint, final, count } = group;
   const refresh = (): void => void client.invalidateQueries({ queryKey: ['failures'] });
   const bulk = useBulk(refresh);
@@ -63,26 +73,26 @@ export function GroupDetail({
       {mayAct ? (
         <div className="flex flex-wrap gap-2">
           {final > 0 ? (
-            <Button look="primary" disabled={isBusy} onClick={() => start('replay', final)}>
+            <ChangeButton look="primary" disabled={isBusy} onClick={() => start('replay', final)}>
               <RotateCw size={14} aria-hidden />
               {isBusy ? 'Working…' : `Replay ${countText(final)}`}
-            </Button>
+            </ChangeButton>
           ) : null}
           {retried > 0 ? (
-            <Button
+            <ChangeButton
               look={final > 0 ? 'plain' : 'primary'}
               disabled={isBusy}
               onClick={() => start('retry', retried)}
             >
               <FastForward size={14} aria-hidden />
               Retry {countText(retried)} now
-            </Button>
+            </ChangeButton>
           ) : null}
           {source === 'job' || source === 'saga' ? null : (
-            <Button disabled={isBusy} onClick={() => onAll('discard')}>
+            <ChangeButton disabled={isBusy} onClick={() => onAll('discard')}>
               <Trash2 size={14} aria-hidden />
               Discard {countText(count)}…
-            </Button>
+            </ChangeButton>
           )}
         </div>
       ) : null}
@@ -125,8 +135,9 @@ export function GroupDetail({
                 <button
                   type="button"
                   disabled={isBusy}
+                  {...offline}
                   onClick={() => start(each.isFinal ? 'replay' : 'retry', 1, [each.id])}
-                  className="ml-auto text-accent hover:underline"
+                  className="ml-auto text-accent hover:underline disabled:opacity-50"
                 >
                   {each.isFinal ? 'Replay this one' : 'Retry this one now'}
                 </button>
@@ -170,13 +181,15 @@ function Decision({ group, onDecided }: { readonly group: Group; readonly onDeci
       <div className="flex flex-wrap items-center gap-2">
         {now === 'open' ? (
           <>
-            <Button onClick={() => decide.mutate({ state: 'resolved' })}>Resolve</Button>
-            <Button onClick={() => decide.mutate({ state: 'ignored' })}>Ignore</Button>
+            <ChangeButton onClick={() => decide.mutate({ state: 'resolved' })}>
+              Resolve
+            </ChangeButton>
+            <ChangeButton onClick={() => decide.mutate({ state: 'ignored' })}>Ignore</ChangeButton>
           </>
         ) : (
           <>
             <Badge>{now}</Badge>
-            <Button onClick={() => decide.mutate({ state: 'open' })}>Reopen</Button>
+            <ChangeButton onClick={() => decide.mutate({ state: 'open' })}>Reopen</ChangeButton>
           </>
         )}
         <span className="text-soft">
@@ -194,9 +207,9 @@ function Decision({ group, onDecided }: { readonly group: Group; readonly onDeci
           onChange={({ target }) => setNote(target.value)}
           className="h-8 min-w-0 flex-1 rounded-md border border-strong bg-page px-2"
         />
-        <Button type="submit" disabled={decide.isPending || note === (decision?.note ?? '')}>
+        <ChangeButton type="submit" disabled={decide.isPending || note === (decision?.note ?? '')}>
           Save note
-        </Button>
+        </ChangeButton>
       </div>
       {decide.error === null ? null : (
         <p role="alert" className="text-bad">

@@ -2,13 +2,14 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type ComponentProps, type FormEvent, type ReactNode } from 'react';
 import { call } from '../lib/api.ts';
 import { durationText } from '../lib/format.ts';
-import type { LiveEvent } from '../lib/live.ts';
+import { useFollow, type LiveEvent } from '../lib/live.ts';
 import { allows, useSession } from '../lib/session.ts';
 import type { TracesSearch } from '../router.tsx';
 import { Choices } from '../ui/filters.tsx';
+import { FreshButton } from '../ui/list-view.tsx';
 import { Ago, Badge, Button, PageTitle, Panel } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
 
@@ -75,12 +76,24 @@ function EventFlows({
     queryFn: ({ signal }) =>
       call('GET /api/v1/events', { query: { direction: 'backwards', limit: eventsRead }, signal }),
   });
+  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
+  const show = (): void => {
+    setFresh(new Set());
+    void refetch();
+  };
+  const head = data === undefined ? undefined : (data.items[0]?.position ?? 'end');
+  useFollow({}, head, (events) => {
+    if (data?.items.length === 0) show();
+    else setFresh((before) => newFlows(before, events));
+  });
   const all = flowsOf(data?.items ?? []);
   const slow = all.filter(({ durationMs }) => durationMs >= slowMs);
   const flows = isSlow ? slow.toSorted((a, b) => b.durationMs - a.durationMs) : all;
   return (
-    <Panel
+    <FlowPanel
       title={isSlow ? 'Slow flows' : 'Recent flows'}
+      fresh={fresh.size}
+      onFresh={show}
       aside={`${isSlow ? `${durationText(slowMs)} or longer, ` : ''}of the newest ${data?.items.length ?? eventsRead} events`}
     >
       {error !== null ? (
@@ -109,7 +122,21 @@ function EventFlows({
           ))}
         </ul>
       )}
-    </Panel>
+    </FlowPanel>
+  );
+}
+
+/** New flows are announced, and never move the others. */
+function FlowPanel({
+  fresh,
+  onFresh,
+  ...panel
+}: ComponentProps<typeof Panel> & { readonly fresh: number; readonly onFresh: () => void }) {
+  return (
+    <div className="relative">
+      {fresh > 0 ? <FreshButton count={fresh} onClick={onFresh} /> : null}
+      <Panel {...panel} />
+    </div>
   );
 }
 
@@ -246,6 +273,12 @@ interface Flow extends FlowHead {
   readonly events: number;
   /** Between the first and the last of the events that were read. */
   readonly durationMs: number;
+}
+
+/** Of many new events, as many flows as the page would read. */
+function newFlows(before: ReadonlySet<string>, events: readonly LiveEvent[]): ReadonlySet<string> {
+  const ids = [...before, ...events.map(({ correlationId }) => correlationId)];
+  return new Set(ids.slice(0, eventsRead));
 }
 
 /** Newest first, as the events. */

@@ -1,6 +1,7 @@
 // Fields of payloads and documents that a module marks as secret: servers never send their values to clients.
 
 import { markHeader } from '../../contracts/event-form.ts';
+import { jsonDepthMax } from '../../foundation/parse-json.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import type { ModuleBook } from './platform-module.ts';
@@ -12,12 +13,14 @@ const hiddenValue = '[secret]';
 /** Stands for each value of a payload that the caller must not see. */
 const maskedText = '•••';
 
-/** Keys, lists and null stay. */
-export function maskedValue(value: unknown): unknown {
+/** Keys, lists and null stay, except in values that are nested deeper than HTTP accepts. */
+export function maskedValue(value: unknown, depth = 0): unknown {
   if (value === null || value === undefined) return value;
-  if (Array.isArray(value)) return value.map(maskedValue);
-  if (typeof value !== 'object') return maskedText;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskedValue(each)]));
+  if (typeof value !== 'object' || depth === jsonDepthMax) return maskedText;
+  if (Array.isArray(value)) return value.map((each) => maskedValue(each, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, maskedValue(each, depth + 1)]),
+  );
 }
 
 export interface SecretHider {

@@ -2,6 +2,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
+import { jsonDepthMax } from '../../foundation/parse-json.ts';
 import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { compileFilter, matchesRow } from '../../store/event-filter.ts';
@@ -269,18 +270,18 @@ export function parseCondition(text: string): (payload: unknown) => boolean {
   return (payload) => holdsAt(payload, path.split('.'), value);
 }
 
-function holdsAt(value: unknown, path: readonly string[], wanted: string): boolean {
+/** Values that are nested deeper than HTTP accepts are not searched. */
+function holdsAt(value: unknown, path: readonly string[], wanted: string, depth = 0): boolean {
   const [key, ...rest] = path;
   if (key === undefined) {
     return Array.isArray(value)
       ? value.some((item) => isText(item, wanted))
       : isText(value, wanted);
   }
-  if (typeof value !== 'object' || value === null) return false;
-  if (Object.hasOwn(value, key) && holdsAt((value as Record<string, unknown>)[key], rest, wanted)) {
-    return true;
-  }
-  return Array.isArray(value) && value.some((item) => holdsAt(item, path, wanted));
+  if (typeof value !== 'object' || value === null || depth === jsonDepthMax) return false;
+  const own = Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+  if (own !== undefined && holdsAt(own, rest, wanted, depth + 1)) return true;
+  return Array.isArray(value) && value.some((item) => holdsAt(item, path, wanted, depth + 1));
 }
 
 function isText(value: unknown, wanted: string): boolean {

@@ -25,6 +25,7 @@ import { destinationRoutes } from '../console/destination-routes.ts';
 import { failureRoutes } from '../console/failure-routes.ts';
 import { createOverview } from '../console/overview.ts';
 import { overviewRoutes, overviewSocket } from '../console/overview-routes.ts';
+import { resolveRoutes } from '../console/resolve-routes.ts';
 import { sessionAuthenticator, sessionRoutes } from '../console/session-routes.ts';
 import { createWsServer } from '../http/ws-server.ts';
 import type { WsLimits } from '../http/ws-connection.ts';
@@ -105,7 +106,8 @@ export async function startApi(
   const overview = opened.use(createOverview(platform, { observer }));
   const custom = [
     ...sessionRoutes({ platform, audit }, { authenticate, routes: () => routes }),
-    ...overviewRoutes(platform, overview),
+    ...overviewRoutes(overview),
+    ...resolveRoutes(platform),
     ...failureRoutes({ platform, audit }),
     ...bulkRoutes({ platform, audit }),
     ...destinationRoutes({ platform, audit }),

@@ -47,34 +47,3 @@ test('the overview counts the same failures as the inbox, for all tenants only',
   const other = await api.ask('/admin/overview', await api.token('read', 'core'));
   assert.equal(other.status, 403);
 });
-
-test('an id is found as what it is, within the tenant of the caller', async () => {
-  await using api = await openApi();
-  await api.fail('core', 'flow-1');
-  const { subscriptions, outbox, store } = api.platform.engines;
-  const [letter] = await subscriptions.deadLetters.list({});
-  const [message] = (await outbox?.list({ status: 'DEAD' })) ?? [];
-  const [event] = await store.readAll({ limit: 1 }).toArray();
-  const job = await api.post(
-    '/api/v1/jobs',
-    { type: 'report-gen', payload: {} },
-    await api.token('append', 'core'),
-  );
-  const { id: jobId } = await body<{ id: string }>(job);
-  const reader = await api.token('read');
-  const kinds = async (id: string, token: string): Promise<readonly string[]> => {
-    const answer = await api.ask(`/admin/resolve/${encodeURIComponent(id)}`, token);
-    return (await body<{ items: { kind: string }[] }>(answer)).items.map(({ kind }) => kind);
-  };
-  assert.deepEqual(await kinds('flow-1', reader), ['trace']);
-  assert.deepEqual(await kinds(event?.stream ?? '', reader), ['stream']);
-  assert.deepEqual(await kinds(event?.eventId ?? '', reader), ['event']);
-  assert.deepEqual(await kinds(letter?.id ?? '', reader), ['dead-letter']);
-  assert.deepEqual(await kinds(message?.id ?? '', reader), ['delivery']);
-  assert.deepEqual(await kinds(jobId, reader), ['job']);
-  assert.deepEqual(await kinds('nothing', reader), []);
-  const other = await api.token('admin', 'other');
-  for (const id of ['flow-1', event?.stream, event?.eventId, letter?.id, message?.id, jobId]) {
-    assert.deepEqual(await kinds(id ?? '', other), [], `${id}`);
-  }
-});
