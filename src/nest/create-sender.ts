@@ -28,7 +28,7 @@ export function createSender(
   { destinations, deliver, dispatcher: tuning, queue: names = {} }: MillraceOutboxOptions,
   { ledger, queue, settings, observer }: SenderContext,
 ): Sender {
-  const sending = destinations && sendingBy(settings, destinations)({ observer });
+  const sending = destinations && sendingBy(settings, destinations, { observer });
   const delivery = sending?.delivery;
   if (ledger === undefined) return { delivery };
   const { batchSize, tickIntervalMs } = settings;

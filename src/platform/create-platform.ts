@@ -200,7 +200,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { handle, load } = opening.use(
     bindCommands(engines, modules, { observer, clock, tenants }),
   );
-  const { delivery, optionsFor } = sendingBy(outbox, modules.destinations)({ clock, observer });
+  const { delivery, optionsFor } = sendingBy(outbox, modules.destinations, { clock, observer });
   const sending = ledger && { ...optionsFor(ledger), drainMs, ...config.dispatcher };
   const failures: FailurePlatform = { clock, engines, tasks: () => tasks.open() };
   const tasks = opening.use(

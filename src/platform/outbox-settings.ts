@@ -46,27 +46,26 @@ export function withSettings(
 export function sendingBy(
   settings: OutboxSettings,
   destinations: Destinations,
-): (telemetry: SendingTelemetry) => {
+  telemetry: SendingTelemetry,
+): {
   readonly delivery: Delivery;
   readonly optionsFor: (ledger: OutboxLedger) => SendingOptions;
 } {
   const deadLetters = deadLettersTo(settings, Object.keys(destinations));
-  const limited = withWebhookTimeouts(destinations, settings.webhookTimeoutMs);
-  const { batchSize, tickIntervalMs } = settings;
-  return (telemetry) => {
-    const delivery = createDelivery({ destinations: limited, ...telemetry });
-    const { deliver } = delivery;
-    return {
-      delivery,
-      optionsFor: (ledger) => ({
-        ledger,
-        deliver,
-        batchSize,
-        tickIntervalMs,
-        ...telemetry,
-        ...deadLetters(ledger),
-      }),
-    };
+  const { batchSize, tickIntervalMs, webhookTimeoutMs } = settings;
+  const limited = withWebhookTimeouts(destinations, webhookTimeoutMs);
+  const delivery = createDelivery({ destinations: limited, ...telemetry });
+  const { deliver } = delivery;
+  return {
+    delivery,
+    optionsFor: (ledger) => ({
+      ledger,
+      deliver,
+      batchSize,
+      tickIntervalMs,
+      ...telemetry,
+      ...deadLetters(ledger),
+    }),
   };
 }
 

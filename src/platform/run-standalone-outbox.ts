@@ -69,7 +69,7 @@ export async function startOutbox(
     const destination = typeof each === 'function' ? each : each.send;
     if (Symbol.asyncDispose in destination) stack.use(destination as unknown as AsyncDisposable);
   }
-  const { optionsFor } = sendingBy(settings, destinations)({ observer });
+  const { optionsFor } = sendingBy(settings, destinations, { observer });
   const needs = projectors.length > 0 ? { subscriptions: 'required' as const } : {};
   const urls = { store: storeUrl, outbox: options.outbox };
   const engines = stack.use(
