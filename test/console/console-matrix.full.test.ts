@@ -75,7 +75,7 @@ describe('rights in Chromium', () => {
           who,
         );
         for (const [needs, path, ready] of pages) {
-          await visit.open(path);
+          await visit.go(path);
           if (!may.has(needs)) {
             await page.getByText('Not allowed for this session').first().waitFor();
             assert.ok(visit.errors.splice(0).length > 0, `${who} ${path}`);

@@ -44,8 +44,8 @@ describe('operators in Chromium', () => {
   test('an operator sees what another one did, without a reload', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    await using ada = await rig.visit({ scope: 'operate', name: 'ada' });
-    await using bob = await rig.visit({ scope: 'operate', name: 'bob' });
+    await using ada = await rig.visit({ scope: 'operate', name: 'ada', path: null });
+    await using bob = await rig.visit({ scope: 'operate', name: 'bob', path: null });
     for (const { open, page } of [ada, bob]) {
       await open('failures');
       await page.getByRole('button', { name: /partner:x/ }).click();
@@ -191,7 +191,7 @@ describe('operators in Chromium', () => {
 
   test('a test message of a destination is sent after a question, and has a trace', async () => {
     await using rig = await openConsole(browser);
-    await using visit = await rig.visit({ scope: 'operate' });
+    await using visit = await rig.visit({ scope: 'operate', path: null });
     const { page } = visit;
     await rig.api.fail('core');
     await visit.open('deliveries?show=destinations');
@@ -230,9 +230,8 @@ describe('operators in Chromium', () => {
       );
     }
     await until(async () => (await outbox.counts()).DEAD === 5_000);
-    await using visit = await rig.visit({ scope: 'operate' });
+    await using visit = await rig.visit({ scope: 'operate', path: 'failures' });
     const { page } = visit;
-    await visit.open('failures');
     await page.getByText('5,000 failures, 3 causes').waitFor();
     assert.equal(await page.getByRole('button', { name: /partner:/ }).count(), 3);
     rig.api.faults.isFixed = true;
@@ -247,9 +246,8 @@ describe('operators in Chromium', () => {
     await using rig = await openConsole(browser);
     await rig.append('order.placed.v1', { id: 'old', payload: { customer: 'c-7' } });
     await appendMany(rig, 20_000);
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'events?payload=customer%3Dc-7' });
     const { page } = visit;
-    await visit.open('events?payload=customer%3Dc-7');
     await page.getByText('Nothing matches the filter').waitFor();
     await page.getByText('Searched 20K events back to').waitFor();
     await page.getByRole('button', { name: 'Search further' }).click();
@@ -292,7 +290,7 @@ describe('operators in Chromium', () => {
     await using rig = await openConsole(browser);
     await rig.append('order.placed.v1', { payload: { n: 1 } });
     await rig.api.fail('core');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: null });
     const { page } = visit;
     const id = '<img src=x onerror=alert(1)> שלום 🌊';
     for (const [path, text, rest, errors] of [
@@ -334,9 +332,8 @@ describe('operators in Chromium', () => {
   test('all keys are in the list of shortcuts, and work in a trace', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'traces/flow-9' });
     const { page } = visit;
-    await visit.open('traces/flow-9');
     await page
       .getByRole('button', { name: /account\.deposit/ })
       .first()

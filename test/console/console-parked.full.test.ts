@@ -52,9 +52,8 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     const shop = parkedShop();
     await using rig = await openConsole(browser, {}, [shop.module]);
     await park(rig, '7', 3);
-    await using visit = await rig.visit({ scope: 'operate' });
+    await using visit = await rig.visit({ scope: 'operate', path: 'failures?show=parked' });
     const { page } = visit;
-    await visit.open('failures?show=parked');
     await page.getByRole('button', { name: stream }).click();
     await page.getByRole('button', { name: 'Discard…' }).click();
     await page.getByLabel('Reason, stored with the dead letter').fill('the customer left');
@@ -71,17 +70,19 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     await park(rig, '7', 2);
     const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({ stream });
     const open = `failures?show=parked&open=${letter?.id ?? ''}`;
-    await using reader = await rig.visit({ scope: 'read', tenant: 'core' });
-    await reader.open(open);
+    await using reader = await rig.visit({ scope: 'read', tenant: 'core', path: open });
     await reader.page.getByRole('table', { name: 'Waiting events' }).waitFor();
     assert.equal(await reader.page.getByRole('button', { name: 'Replay' }).count(), 0);
-    await using other = await rig.visit({ scope: 'operate', tenant: 'acme' });
-    await other.open('failures?show=parked');
+    await using other = await rig.visit({
+      scope: 'operate',
+      tenant: 'acme',
+      path: 'failures?show=parked',
+    });
     await other.page.getByText('No stream is parked').waitFor();
     await other.open(open);
     await other.page.getByText('No dead letter has this id').waitFor();
     assert.equal(other.errors.splice(0).length, 1);
-    await using guest = await rig.visit({ scope: 'append' });
+    await using guest = await rig.visit({ scope: 'append', path: null });
     await guest.open('failures?show=parked');
     await guest.page.getByText('Not allowed for this session').waitFor();
     guest.errors.splice(0);
@@ -115,7 +116,7 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
       `streams/${stream}?at=0`,
     ];
     for (const scope of ['operate', 'admin'] as const) {
-      await using visit = await rig.visit({ scope });
+      await using visit = await rig.visit({ scope, path: null });
       const { page } = visit;
       for (const path of paths) {
         await visit.open(path.replace('sel=first&', ''));
@@ -146,6 +147,7 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({ stream });
     for (const theme of ['light', 'dark'] as const) {
       await using visit = await rig.visit({
+        path: null,
         theme,
         width: 360,
         height: 740,
@@ -158,7 +160,7 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
         ['failures?show=parked&where=none', 'Nothing matches the filter'],
         ['system', 'this server'],
       ] as const) {
-        await visit.open(path);
+        await visit.go(path);
         await visit.page.getByText(text).first().waitFor();
         const width = await visit.page.evaluate('document.documentElement.scrollWidth');
         assert.equal(width, 360, path);

@@ -42,6 +42,8 @@ export interface Visit extends AsyncDisposable {
   readonly errors: string[];
   /** Opens a path below `/console/`, and waits for the page. */
   readonly open: (path?: string) => Promise<void>;
+  /** As `open`, but as a link does it: the page is not loaded again. */
+  readonly go: (path: string) => Promise<void>;
   /** The URL of a path below `/console/`. */
   url(path?: string): string;
   /** Serious findings of axe. */
@@ -59,6 +61,8 @@ interface VisitOptions {
   readonly tenant?: string;
   /** The name of the token. Default: a new one. */
   readonly name?: string;
+  /** The first page, below `/console/`; null: the test opens it. Default: the overview. */
+  readonly path?: string | null;
 }
 
 export interface ConsoleRig extends AsyncDisposable {
@@ -168,29 +172,46 @@ async function visit(browser: Browser, api: Api, options: VisitOptions): Promise
   page.on('pageerror', (error) => errors.push(String(error)));
   await page.addInitScript({ content: reportViolations });
   const url = (path = ''): string => `${api.server.url}/console/${path}`;
+  const open = async (path?: string): Promise<void> => {
+    await page.goto(url(path));
+    await page.locator('#main').waitFor();
+  };
   const scope = 'scope' in options ? options.scope : 'admin';
   if (scope !== undefined) {
     const { name = `browser-${performance.now().toString(36).replace('.', '')}` } = options;
     const { tokens } = api.platform;
     await tokens.create({ name, scopes: [scope], tenant: options.tenant });
     const { code } = await tokens.createLink(name);
-    await page.goto(`${url()}#link=${code}`);
-    await page.locator('#main').waitFor();
+    // As the sign-in page does it, but without loading that page.
+    const signedIn = await context.request.post(`${api.server.url}/console/session`, {
+      data: { link: code },
+      headers: { 'x-millrace-app': 'console', origin: api.server.url },
+    });
+    assert.ok(signedIn.ok(), await signedIn.text());
+    if (options.path !== null) await open(options.path);
   }
   return {
     page,
     context,
     errors,
     url,
-    async open(path) {
-      await page.goto(url(path));
-      await page.locator('#main').waitFor();
+    open,
+    async go(path) {
+      if (!page.url().startsWith(url())) return open(path);
+      const push = (to: string) =>
+        page.evaluate(`history.pushState(null, '', ${JSON.stringify(to)})`);
+      // No text of the view before may be taken for one of the next.
+      await push(url('no/such/page'));
+      await page.getByText('There is no such page').waitFor();
+      await push(url(path));
     },
     async axe() {
-      await page.evaluate(await readFile(axeSource, 'utf8'));
+      if (!(await page.evaluate("'axe' in globalThis"))) {
+        await page.evaluate(await readFile(axeSource, 'utf8'));
+      }
       return page.evaluate(async () => {
         const { axe } = globalThis as unknown as { axe: Axe };
-        const { violations } = await axe.run();
+        const { violations } = await axe.run({ resultTypes: ['violations'] });
         return violations
           .filter(({ impact }) => impact === 'serious' || impact === 'critical')
           .flatMap(({ id, nodes }) =>
@@ -246,7 +267,7 @@ export async function serveUnder(
 }
 
 interface Axe {
-  run(): Promise<{
+  run(options: { readonly resultTypes: readonly string[] }): Promise<{
     readonly violations: readonly {
       readonly id: string;
       readonly impact: string;

@@ -70,9 +70,8 @@ describe('the views of an operator in Chromium', () => {
   test('a failed job shows its steps and is retried, and a queued one is cancelled after a question', async () => {
     await using rig = await openConsole(browser);
     const { failed, queued } = await rig.jobs();
-    await using visit = await rig.visit({ scope: 'operate' });
+    await using visit = await rig.visit({ scope: 'operate', path: 'jobs?state=failed' });
     const { page } = visit;
-    await visit.open('jobs?state=failed');
     await page.getByRole('button', { name: failed }).click();
     const sheet = page.getByRole('dialog', { name: 'email-send' });
     await sheet.getByText('render').first().waitFor();
@@ -97,9 +96,8 @@ describe('the views of an operator in Chromium', () => {
   test('new jobs are announced and never move the rows, and a bad cursor leaves them', async () => {
     await using rig = await openConsole(browser);
     const { queued } = await rig.jobs();
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'jobs?type=report-gen' });
     const { page } = visit;
-    await visit.open('jobs?type=report-gen');
     await page.getByRole('button', { name: queued }).waitFor();
     const tasks = await rig.api.platform.tasks();
     const { id } = await tasks.enqueue({ type: 'report-gen', payload: {} });
@@ -128,9 +126,8 @@ describe('the views of an operator in Chromium', () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
     const waiting = await rig.waitingMessage();
-    await using visit = await rig.visit({ scope: 'operate' });
+    await using visit = await rig.visit({ scope: 'operate', path: 'deliveries?show=destinations' });
     const { page } = visit;
-    await visit.open('deliveries?show=destinations');
     const row = page.getByRole('row', { name: /partner:x/ });
     await row.getByRole('button', { name: 'Pause' }).click();
     await row.getByText('paused', { exact: true }).waitFor();
@@ -167,9 +164,8 @@ describe('the views of an operator in Chromium', () => {
   test('a token is revoked after a question, and the audit names who did it', async () => {
     await using rig = await openConsole(browser);
     const { token } = await rig.api.platform.tokens.create({ name: 'shop', scopes: ['read'] });
-    await using visit = await rig.visit({ name: 'ada' });
+    await using visit = await rig.visit({ name: 'ada', path: `tokens?open=${token.id}` });
     const { page } = visit;
-    await visit.open(`tokens?open=${token.id}`);
     await page.getByRole('button', { name: 'Revoke shop' }).click();
     await page
       .getByRole('dialog', { name: 'Revoke shop?' })
@@ -183,7 +179,7 @@ describe('the views of an operator in Chromium', () => {
 
   test('an id of nothing, and a page without rows, say what was looked for', async () => {
     await using rig = await openConsole(browser);
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: null });
     const { page } = visit;
     for (const [path, text, errors] of [
       ['subscriptions?open=sub:no:such:v1', "unknown subscription 'sub:no:such:v1'", 1],
@@ -209,7 +205,7 @@ describe('the views of an operator in Chromium', () => {
   for (const theme of ['light', 'dark'] as const) {
     test(`every ${theme} view is designed for nothing, and leaves nothing serious for axe`, async () => {
       await using rig = await openConsole(browser);
-      await using visit = await rig.visit({ theme, bypassCsp: true });
+      await using visit = await rig.visit({ theme, bypassCsp: true, path: null });
       for (const [path, text] of [
         ['failures', 'Nothing has failed'],
         ['traces', 'No flows yet'],
@@ -224,7 +220,7 @@ describe('the views of an operator in Chromium', () => {
         ['events?payload=a%3D1', 'Nothing matches the filter'],
         ['no/such/page', 'There is no such page'],
       ] as const) {
-        await visit.open(path);
+        await visit.go(path);
         await visit.page.locator('#main').getByText(text).first().waitFor();
         assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
       }
@@ -235,9 +231,15 @@ describe('the views of an operator in Chromium', () => {
     await using rig = await openConsole(browser);
     const views = await fill(rig);
     for (const theme of ['light', 'dark'] as const) {
-      await using visit = await rig.visit({ theme, width: 360, height: 740, bypassCsp: true });
+      await using visit = await rig.visit({
+        theme,
+        width: 360,
+        height: 740,
+        bypassCsp: true,
+        path: null,
+      });
       for (const [path, text] of views) {
-        await visit.open(path);
+        await visit.go(path);
         await visit.page.getByText(text).first().waitFor();
         const width = await visit.page.evaluate('document.documentElement.scrollWidth');
         assert.equal(width, 360, path);

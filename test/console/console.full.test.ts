@@ -160,9 +160,8 @@ describe('the console in Chromium', () => {
       createEnvelope({ type: 'order.changed.v1', payload: { amount } }, context),
     );
     await store.append('shop.order.v1-core-2', events);
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'traces/large' });
     const { page } = visit;
-    await visit.open('traces/large');
     await page
       .getByRole('button', { name: /order\.changed\.v1/ })
       .first()
@@ -191,9 +190,8 @@ describe('the console in Chromium', () => {
   test('new events are announced, and shown at once while live is on', async () => {
     await using rig = await openConsole(browser);
     await rig.append('order.placed.v1');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'events' });
     const { page } = visit;
-    await visit.open('events');
     const rows = page.getByRole('option');
     await rows.first().waitFor();
     await page.getByText('Live', { exact: true }).first().waitFor();
@@ -225,7 +223,7 @@ describe('the console in Chromium', () => {
     const { host, port } = reserved;
     await using rig = await openConsole(browser, { host, port });
     await rig.api.fail('core');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: null });
     const { page } = visit;
     const inbox = await visit.context.newPage();
     await inbox.goto(visit.url('failures'));
@@ -326,9 +324,8 @@ describe('the console in Chromium', () => {
   test('a trace shows what failed, and an unknown one says what was looked for', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'traces/flow-9' });
     const { page } = visit;
-    await visit.open('traces/flow-9');
     await page.getByRole('button', { name: 'Only failures' }).click();
     await page
       .getByRole('button', { name: /sub:banking:alarm:v1/ })
@@ -346,9 +343,8 @@ describe('the console in Chromium', () => {
 
   test('what the scopes do not allow is hidden, and refused when it is forced', async () => {
     await using rig = await openConsole(browser);
-    await using visit = await rig.visit({ scope: 'read' });
+    await using visit = await rig.visit({ scope: 'read', path: 'tokens' });
     const { page } = visit;
-    await visit.open('tokens');
     await page.getByText('This needs the scope “admin”').waitFor();
     assert.equal(visit.errors.splice(0).length, 1);
   });
@@ -423,9 +419,8 @@ describe('the console in Chromium', () => {
     });
     try {
       await using rig = await openConsole(browser, {}, [hooks]);
-      await using visit = await rig.visit();
+      await using visit = await rig.visit({ path: 'events' });
       const { page } = visit;
-      await visit.open('events');
       await page.getByRole('status').getByText('Live').waitFor();
       await rig.append('order.placed.v1');
       const message = page.getByRole('alert').filter({ hasText: 'webhook:partner' });
@@ -448,9 +443,8 @@ describe('the console in Chromium', () => {
   test('a cause is noted and resolved, and comes back when it happens again', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core');
-    await using visit = await rig.visit();
+    await using visit = await rig.visit({ path: 'failures' });
     const { page } = visit;
-    await visit.open('failures');
     await page.getByRole('button', { name: /partner:x/ }).click();
     const sheet = page.getByRole('dialog');
     await sheet.getByText('stack').click();
@@ -488,7 +482,7 @@ describe('the console in Chromium', () => {
   test('fits a screen of 360 pixels', async () => {
     await using rig = await openConsole(browser);
     await rig.api.fail('core', 'flow-9');
-    await using visit = await rig.visit({ width: 360, height: 740 });
+    await using visit = await rig.visit({ width: 360, height: 740, path: null });
     const { page } = visit;
     for (const [path, text] of [
       ['', 'Needs attention'],
@@ -502,10 +496,14 @@ describe('the console in Chromium', () => {
       ['failures?all=discard', 'Reason, stored with each of them'],
       ['failures', 'out of order'],
     ] as const) {
-      await visit.open(path);
+      await visit.go(path);
       await page.getByText(text).first().waitFor();
       const width = await page.evaluate('document.documentElement.scrollWidth');
       assert.equal(width, 360, path);
+      const isScrolled = await page.evaluate(
+        "[...document.querySelectorAll('#main [aria-pressed]')].some(({ parentElement: bar }) => bar.scrollWidth > bar.clientWidth)",
+      );
+      assert.equal(isScrolled, false, path);
     }
     await page.getByRole('button', { name: 'Open the navigation' }).click();
     await page.getByRole('link', { name: 'Overview' }).click();
@@ -515,10 +513,10 @@ describe('the console in Chromium', () => {
   for (const theme of ['light', 'dark'] as const) {
     test(`axe finds nothing serious in ${theme} views, empty and filled`, async () => {
       await using rig = await openConsole(browser);
-      await using visit = await rig.visit({ theme, bypassCsp: true });
+      await using visit = await rig.visit({ theme, bypassCsp: true, path: null });
       const { page } = visit;
       const check = async (path: string, ready: string): Promise<void> => {
-        await visit.open(path);
+        await visit.go(path);
         await page.getByText(ready).first().waitFor();
         assert.deepEqual(await visit.axe(), [], `${theme} ${path}`);
       };
