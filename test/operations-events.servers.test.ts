@@ -20,7 +20,7 @@ import { defineConfig, defineModule, route } from '${source('platform/index.ts')
 const broken = route({
   method: 'GET', path: '/broken/{name}', summary: 'Fails', tag: 'test', access: 'anonymous',
   responses: { 200: { description: 'Never' } },
-  handle: async () => { throw new Error('secret of ada@example.com'); },
+  handle: async () => { throw new Error('secret of lovelace@example.com'); },
 });
 export default defineConfig({
   engines: { bus: '${server.url}' },
@@ -64,7 +64,7 @@ test('a raw Redis client reads errors, sign-ins, admin actions and processes, wi
         },
         body: body === undefined ? null : JSON.stringify(body),
       });
-    assert.equal((await call('GET', '/broken/ada@example.com', {})).status, 500);
+    assert.equal((await call('GET', '/broken/lovelace@example.com', {})).status, 500);
     assert.equal(
       (await call('GET', '/api/v1/events', { authorization: 'Bearer wrong' })).status,
       401,
@@ -79,7 +79,7 @@ test('a raw Redis client reads errors, sign-ins, admin actions and processes, wi
       'POST',
       '/admin/tokens',
       { authorization },
-      { name: setting === '' ? 'eve' : 'ada', scopes: ['read'] },
+      { name: setting === '' ? 'eve' : 'lovelace', scopes: ['read'] },
     );
     assert.equal(created.status, 201);
     if (setting !== '') {
@@ -117,6 +117,6 @@ test('a raw Redis client reads errors, sign-ins, admin actions and processes, wi
   assert.equal(changes[4]?.['auditId'], changes[5]?.['auditId']);
 
   const all = (await Promise.all((await keys()).map(entries))).flat().join('\n');
-  for (const secret of ['ada', '127.0.0.1', 'secret', token])
+  for (const secret of ['lovelace', '127.0.0.1', 'secret', token])
     assert.ok(!all.includes(secret), secret);
 });
