@@ -85,6 +85,11 @@ interface AppendOptions {
 const reportViolations = `document.addEventListener('securitypolicyviolation', (event) =>
   console.error('violation of ' + event.violatedDirective + ' by ' + event.blockedURI));`;
 
+/** Resolves when no transition runs: after two frames they have started. */
+const whenStill = `new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame))).then(() =>
+  Promise.allSettled(document.getAnimations()
+    .filter((each) => each.effect.getTiming().iterations !== Infinity)
+    .map((each) => each.finished)))`;
 const axeSource = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export async function openConsole(
@@ -206,6 +211,8 @@ async function visit(browser: Browser, api: Api, options: VisitOptions): Promise
       await push(url(path));
     },
     async axe() {
+      // While a dialog opens, axe does not see yet that it is modal.
+      await page.evaluate(whenStill);
       if (!(await page.evaluate("'axe' in globalThis"))) {
         await page.evaluate(await readFile(axeSource, 'utf8'));
       }
