@@ -8,7 +8,7 @@ import { failureLimits, groupFailures, readFailures } from './failures.ts';
 const where = 'partner:x';
 const count = 300;
 const payload = { text: 'x'.repeat(200_000) };
-/** One cause, with a text of its own for each message. */
+/** One cause; the second line of the error differs between messages. */
 const errorOf = (at: number): string => `HTTP 503: busy\n${String(at % 10).repeat(4_980)}`;
 
 async function addDead(ledger: OutboxLedger): Promise<void> {

@@ -85,6 +85,7 @@ export function readFailures(platform: FailurePlatform, filter: FailureFilter): 
       reads.waiting.delete(key);
       return readAll(platform, filter);
     });
+    // The callers get the error; the next read starts in any case.
     reads.running = read.catch(() => undefined);
     return read;
   });
