@@ -232,7 +232,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { traces } = engines;
   const traceRoles = !keepsTraces || traces === undefined ? undefined : { ...engines, traces };
   const traceIndexer =
-    traceRoles && createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs });
+    traceRoles && roles.includes('subscriptions')
+      ? createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs })
+      : undefined;
 
   const moduleQueues = createModuleQueues(() => engines.queue());
   connect({
@@ -277,7 +279,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           running,
         ),
       ),
-      ...(traceIndexer === undefined ? [] : [traceIndexer.start()]),
+      ...(traceIndexer === undefined ? [] : [started(traceIndexer)]),
     ],
     // Without a queue the dispatcher sends the messages, and queue workers have nothing to do.
     dispatcher: () =>
@@ -368,7 +370,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     traces: traceRoles
       ? tracesOver(traceRoles, {
           clock,
-          runnerHere: () => traceIndexer?.runner(),
+          indexer: traceIndexer,
           workOf: tracedWorkOf({ clock, engines, tasks: tasks.open, sagas: modules.sagas }),
         })
       : noTraces,
