@@ -3,6 +3,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory } from '../../contracts/tenant.ts';
+import type { Principal } from '../modules/principal.ts';
 import { tokenScopes, type TokenScope } from './scopes.ts';
 
 export interface Token {
@@ -26,13 +27,7 @@ export interface Token {
 }
 
 /** Fields of the credentials that a session was created from. */
-export interface SessionActor {
-  readonly kind: 'token' | 'jwt';
-  readonly name: string;
-  readonly person?: string;
-  readonly username?: string;
-  readonly email?: string;
-}
+export type SessionActor = Pick<Principal, 'email' | 'kind' | 'name' | 'person' | 'username'>;
 
 export interface VerifiedToken {
   readonly token: Token;
@@ -101,6 +96,12 @@ export function checkNewToken(wanted: NewToken, nowMs: number): void {
 export function tokenInvalid(field: string, reason: string): MillraceError {
   return new MillraceError('TOKEN_INVALID', `token: ${field}: ${reason}`, {
     details: { field, reason },
+  });
+}
+
+export function tokenUnknown(nameOrId: string): MillraceError {
+  return new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
+    details: { token: nameOrId },
   });
 }
 
