@@ -208,7 +208,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
       definitions: modules.tasks,
-      own: [{ type: bulkType, definition: bulkTask(failures) }],
+      own: { type: bulkType, definition: bulkTask(failures) },
       drainMs,
       leaseMs,
       sweepEveryMs: config.taskSweepEveryMs,
