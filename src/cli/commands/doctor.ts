@@ -5,7 +5,7 @@ import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/fin
 import { MillraceError } from '../../foundation/error.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
 import { defineCommand, exitCodes, usage, type CommandContext } from '../command.ts';
-import { configOption, defined, durationMs, jsonOption, option } from '../options.ts';
+import { configOption, defined, durationMs, option } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
 import { busNeed } from '../product-settings.ts';
 import { storeOption, storeUrl } from '../stores.ts';
@@ -31,7 +31,6 @@ export const doctorCommand = defineCommand({
     ...storeOption,
     ...configOption,
     timeout: option('duration', 'time limit of each check (default: 5s)'),
-    ...jsonOption,
   },
   examples: [
     'millrace doctor',

@@ -13,7 +13,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parseJson } from '../../foundation/parse-json.ts';
 import type { ModuleSchema, ModuleSchemas } from '../../platform/modules/module-schemas.ts';
 import { defineCommand, exitCodes, usage, type CommandResult } from '../command.ts';
-import { configOption, flag, jsonOption, option } from '../options.ts';
+import { configOption, flag, option } from '../options.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { counted } from '../terminal/text.ts';
 
@@ -55,7 +55,6 @@ export const schemasCommand = defineCommand({
     check: flag('writes nothing, and fails if a file is not up to date'),
     force: flag('accepts the findings: overwrites or deletes the files'),
     ...configOption,
-    ...jsonOption,
   },
   examples: ['millrace schemas', 'millrace schemas --check', 'millrace schemas --dir contracts'],
   sections: [{ title: 'Rules', rows: Object.entries(rules) }],
