@@ -203,7 +203,6 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   };
 }
 
-/** A filter as a string for the log. */
 export function filterText(filter: object): string {
   const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
   return parts.length === 0

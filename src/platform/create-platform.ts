@@ -95,7 +95,6 @@ export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'>
   readonly busRetention?: readonly RetentionRule[] | undefined;
   /** `file:` or `s3:`: archives streams before they are trimmed. Default: streams to archive are not trimmed. */
   readonly busArchive?: string | undefined;
-  /** Credentials of the bucket. */
   readonly busArchiveKeys?: ArchiveKeys | undefined;
   /** Runs the bus sweeper also without a configured bus URL; `required`: a bus without an engine is a local file. */
   readonly usesBus?: Need | undefined;
@@ -124,7 +123,6 @@ export interface Platform extends Lifecycle {
   readonly clock: Clock;
   readonly modules: ModuleBook;
   readonly tokens: Tokens;
-  /** The tenant that a stream belongs to. */
   readonly ownerOf: StreamOwner;
   readonly subscriptions: SubscriptionAdmin;
   /** The shards of this process that end again and again. */
@@ -139,18 +137,14 @@ export interface Platform extends Lifecycle {
   tasks(): Promise<Tasks>;
   /** The number of jobs; undefined until the tasks are opened. */
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
-  /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
   /** Replays or discards failures as a job. */
   startBulk(order: BulkOrder): Promise<{ readonly id: string }>;
-  /** The running processes of the deployment. */
   processes(): Promise<readonly RunningProcess[]>;
   /** The depth of the work queues that modules of this process use. */
   queueDepths(): Promise<readonly QueueDepth[]>;
   readonly handle: HandleCommand;
-  /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
-  /** The documents of a read model, in its active version. */
   readonly documents: ReadDocuments;
   readonly waitFor: WaitForProjection;
 }

@@ -122,7 +122,6 @@ export function runProjections(
 /** How often the active version of a read model is read: reading it for each query would double its cost. */
 const versionRefreshMs = 250;
 
-/** The documents of each read model, in the version that is active. */
 export function readDocuments(
   engines: PlatformEngines,
   projections: readonly Projection[],

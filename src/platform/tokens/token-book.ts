@@ -30,7 +30,6 @@ export interface TenantAdded {
 
 interface KnownToken {
   readonly token: Token;
-  /** The hash of the secret. */
   readonly hash: string;
 }
 

@@ -52,7 +52,6 @@ export type TokenState = 'live' | 'expired' | 'revoked';
 export const tokenLimits = {
   nameCharsMax: 60,
   byCharsMax: 120,
-  /** Maximum number of active tokens. */
   tokensMax: 10_000,
 } as const;
 
@@ -69,7 +68,6 @@ export function tokenState({ expiresAt, revokedAt }: Token, nowMs: number): Toke
   return expiresAt !== undefined && Date.parse(expiresAt) <= nowMs ? 'expired' : 'live';
 }
 
-/** Validates a request before anything is written. */
 export function checkNewToken(wanted: NewToken, nowMs: number): void {
   const { name, scopes, tenant, expiresAt, by } = wanted;
   if (!/^[a-z0-9][a-z0-9._-]*$/.test(name) || name.length > tokenLimits.nameCharsMax) {
@@ -124,12 +122,10 @@ export function tokenIdOf(secret: string): string | undefined {
   return `${time}-${low}-${version}-${variant}-${node}`;
 }
 
-/** The SHA-256 hash of a secret, in hexadecimal. */
 export function hashTokenSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** Compares in constant time. */
 export function fitsTokenHash(secret: string, keptHash: string): boolean {
   const given = hash('sha256', secret, 'buffer');
   const stored = Buffer.from(keptHash, 'hex');
