@@ -157,17 +157,13 @@ export interface StepStart {
   readonly timeoutMs?: number | undefined;
 }
 
-export interface StepFinish {
-  readonly name: string;
-  readonly kind?: StepRecord['kind'] | undefined;
+export interface StepFinish extends Pick<StepStart, 'kind' | 'name'> {
   readonly result?: unknown;
   /** The step has a compensation, which runs as `undo:<name>` if the job does not complete. */
   readonly isCompensable?: boolean | undefined;
 }
 
-export interface StepFailure {
-  readonly name: string;
-  readonly kind?: StepRecord['kind'] | undefined;
+export interface StepFailure extends Pick<StepStart, 'kind' | 'name'> {
   readonly failure: TaskFailure;
   /** Retries within this attempt of the job. Default: 0. */
   readonly retries?: number | undefined;
