@@ -41,7 +41,7 @@ import { sendingBy, withSettings } from './outbox-settings.ts';
 import { bindCommands, type HandleCommand, type LoadAggregate } from './platform-commands.ts';
 import type { EngineOptions } from './engines/open-engines.ts';
 import { openPlatformEngines, type PlatformEngines } from './engines/platform-engines.ts';
-import type { EngineUrls, Need } from './engines/resolve-roles.ts';
+import type { EngineUrls, Need, ResolveOptions } from './engines/resolve-roles.ts';
 import {
   bindModules,
   createModuleContext,
@@ -71,12 +71,11 @@ import {
   type RunningProcess,
 } from './processes.ts';
 
-export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'> {
+export interface PlatformConfig
+  extends
+    Omit<EngineOptions, 'outboxMaxAttempts'>,
+    Pick<ResolveOptions, 'isProduction' | 'localUrl'> {
   readonly engines?: EngineUrls | undefined;
-  /** Refuses to keep a role in a local file that was not configured, next to a store on a server. */
-  readonly isProduction?: boolean | undefined;
-  /** The file of roles that no configured engine has. Default: `sqlite:.millrace/local.db`. */
-  readonly localUrl?: string | undefined;
   readonly modules?: readonly PlatformModule[] | undefined;
   /** Tenants to add to the directory, for names with a hyphen; those of tokens and JWTs are added by themselves. */
   readonly tenants?: readonly string[] | undefined;

@@ -2,10 +2,9 @@
 
 import type { ErrorFacts } from '../foundation/failure-cause.ts';
 import { parseStored } from '../foundation/parse-json.ts';
-import type { TraceContext } from '../foundation/observer.ts';
 import { neverMs, type StoredTask, type TaskHead } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
-import type { TimelineEntry } from './tasks.ts';
+import type { NewTask, TimelineEntry } from './tasks.ts';
 
 /** An error of a handler or a step, as stored data. */
 export interface TaskFailure extends ErrorFacts {
@@ -17,13 +16,10 @@ export interface TaskFailure extends ErrorFacts {
 }
 
 /** The content of the field `info`, set when the job is enqueued. */
-export interface TaskInfo {
-  readonly key?: string | undefined;
-  readonly correlationId?: string | undefined;
-  readonly causationId?: string | undefined;
-  readonly trace?: TraceContext | undefined;
-  readonly enqueuedBy?: string | undefined;
-}
+export type TaskInfo = Pick<
+  NewTask,
+  'causationId' | 'correlationId' | 'enqueuedBy' | 'key' | 'trace'
+>;
 
 export type TaskWait =
   | { readonly kind: 'sleep'; readonly step: string; readonly untilMs: number }

@@ -5,6 +5,7 @@ import { subjects as defaultSubjects, type Subjects } from '../contracts/subject
 import { idFromKey } from '../foundation/ids.ts';
 import type { TraceContext } from '../foundation/observer.ts';
 import { subjectOfJob, type TaskHead, type TaskRef } from './task-job.ts';
+import type { TaskInfo } from './task-record.ts';
 
 type TaskStream = 'queue' | 'progress' | 'terminal';
 
@@ -22,11 +23,7 @@ export interface TaskSignal {
 }
 
 /** The part of a job's origin that signals carry. */
-interface SignalOrigin {
-  readonly correlationId?: string | undefined;
-  readonly causationId?: string | undefined;
-  readonly trace?: TraceContext | undefined;
-}
+type SignalOrigin = Pick<TaskInfo, 'causationId' | 'correlationId' | 'trace'>;
 
 export interface SignalMaker {
   readonly queued: (head: TaskHead, origin: SignalOrigin) => TaskSignal;

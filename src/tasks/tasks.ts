@@ -1,14 +1,11 @@
 // The port for callers, workers in any language and administrators: jobs of task types, over any engine.
 
 import type { Subjects } from '../contracts/subjects.ts';
-import type { Clock } from '../foundation/clock.ts';
-import type { Observer, TraceContext } from '../foundation/observer.ts';
-import type { TaskChanges } from './task-changes.ts';
-import type { DecideContext } from './rules/task-decision.ts';
+import type { TraceContext } from '../foundation/observer.ts';
+import type { TaskChanges, TaskChangesContext } from './task-changes.ts';
 import type {
   ClaimWait,
   TaskCapabilities,
-  TaskEngine,
   TaskPageQuery,
   TypeCount,
   TypeMode,
@@ -133,9 +130,7 @@ export interface ClaimOptions {
   readonly aroundClaim?: ClaimWait['aroundClaim'];
 }
 
-export interface HeartbeatRequest {
-  readonly worker: string;
-  readonly leaseMs?: number | undefined;
+export interface HeartbeatRequest extends Pick<ClaimOptions, 'leaseMs' | 'worker'> {
   /** The jobs that the worker holds; `heartbeat` returns the state of each. */
   readonly tokens?: readonly TaskToken[] | undefined;
   /** Shown in lists of workers. */
@@ -236,13 +231,12 @@ export interface ClaimedJobCalls {
 }
 
 /** Internals for the loops of this folder (workers, sweeper, orchestrator). Not for applications. */
-export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
-  readonly engine: TaskEngine;
-  readonly clock: Clock;
-  readonly observer: Observer;
+export interface TaskCore
+  extends
+    Pick<TaskChanges, 'change' | 'wakeParent'>,
+    Pick<TaskChangesContext, 'clock' | 'decideContext' | 'engine' | 'observer'> {
   readonly signals: SignalMaker;
   readonly subjects: Subjects<string>;
-  readonly decideContext: (type: string) => DecideContext;
 }
 
 /**
