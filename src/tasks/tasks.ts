@@ -11,7 +11,7 @@ import type {
   TypeMode,
 } from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
-import type { StepRecord, Task, TaskFailure } from './task-record.ts';
+import type { HistoryEntry, StepRecord, Task, TaskFailure } from './task-record.ts';
 import type { SignalMaker } from './task-signal.ts';
 import type { TaskType } from './task-type.ts';
 
@@ -49,12 +49,9 @@ export interface Enqueued {
 }
 
 /** `…From` is inclusive, `…Before` exclusive. */
-export interface TaskQuery {
+export interface TaskQuery extends Pick<NewTask, 'labels' | 'parentId' | 'tenant'> {
   readonly type?: string | undefined;
   readonly state?: TaskState | readonly TaskState[] | undefined;
-  readonly tenant?: string | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-  readonly parentId?: string | undefined;
   readonly enqueuedFrom?: Date | undefined;
   readonly enqueuedBefore?: Date | undefined;
   readonly updatedFrom?: Date | undefined;
@@ -89,12 +86,8 @@ export interface BulkOptions {
 }
 
 /** One entry of the history of a job, in order. */
-export interface TimelineEntry {
+export interface TimelineEntry extends Required<Omit<HistoryEntry, 'atMs'>> {
   readonly at: Date;
-  readonly what: string;
-  readonly step: string | undefined;
-  readonly worker: string | undefined;
-  readonly text: string | undefined;
 }
 
 export interface WorkerInfo {
