@@ -101,8 +101,22 @@ interface ListResult {
   readonly next?: string | undefined;
 }
 
-/** A command that gets its arguments parsed, with the types that its options declare. */
+const jsonOption = { json: { type: 'boolean', summary: 'prints JSON' } } as const;
+type JsonOption = typeof jsonOption;
+
+/** A command with `--json`. Its arguments are parsed, with the types that its options declare. */
 export function defineCommand<
+  const O extends Options,
+  const A extends string | undefined = undefined,
+>(
+  definition: Omit<CommandDefinition<O & JsonOption, A>, 'options'> & { readonly options?: O },
+): Command {
+  const options = { ...definition.options, ...jsonOption } as O & JsonOption;
+  return defineTextCommand<O & JsonOption, A>({ ...definition, options });
+}
+
+/** A command whose output is text only, or that defines `--json` itself. */
+export function defineTextCommand<
   const O extends Options,
   const A extends string | undefined = undefined,
 >(definition: CommandDefinition<O, A>): Command {

@@ -9,13 +9,13 @@ import { authenticateByTokens, startKurrentServer } from '../server/kurrent/inde
 import { localCertificate } from '../server/kurrent/local-certificate.ts';
 import type { KeptToken } from './admin-token.ts';
 import type { CommandContext } from './command.ts';
+import type { Settings } from './product-settings.ts';
 import { counted } from './terminal/text.ts';
 
-export interface KurrentSettings {
-  readonly host: string;
-  readonly kurrentPort: number;
-  readonly kurrentAuth: 'tokens' | 'none';
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+export interface KurrentSettings extends Pick<
+  Settings,
+  'host' | 'kurrentAuth' | 'kurrentPort' | 'tls'
+> {
   readonly shutdown: { readonly requestsMs: number };
   readonly config: Pick<MillraceConfig, 'server'>;
 }

@@ -20,8 +20,6 @@ export function flag(summary: string) {
   return { type: 'boolean', summary } as const;
 }
 
-export const jsonOption = { json: flag('prints JSON') };
-
 export const tenantOption = { tenant: option('key', 'only of this tenant') };
 
 export const sinceOption = {

@@ -9,15 +9,7 @@ import { platformRoles, rolesOf, type PlatformRole } from '../platform/config/pl
 import type { Need } from '../platform/engines/resolve-roles.ts';
 import { isLoopback } from '../server/http/reach.ts';
 import { usage, type CommandContext, type Values } from './command.ts';
-import {
-  configOption,
-  defined,
-  durationMs,
-  flag,
-  oneOf,
-  option,
-  nonNegativeInteger,
-} from './options.ts';
+import { configOption, durationMs, flag, oneOf, option, nonNegativeInteger } from './options.ts';
 import { storeOption, storeUrl } from './stores.ts';
 
 export const productOptions = {
@@ -86,7 +78,7 @@ export async function readSettings(
   ownStore: string | undefined,
 ): Promise<Settings> {
   const { cwd, env } = context;
-  const written = await loadConfig({ cwd, env, ...defined({ file: values.config }) });
+  const written = await loadConfig({ cwd, env, file: values.config });
   const roles = values.roles === undefined ? written.roles : rolesOf(values.roles);
   const api = roles?.includes('api') ?? true;
   const settings: Settings = {

@@ -22,14 +22,11 @@ export function deliveryQueueSettings(options: DeliveryQueueOptions) {
   return { queue, prefix, perTenant };
 }
 
-export interface DeliveryJob {
+export interface DeliveryJob extends Pick<
+  ClaimedMessage,
+  'correlationId' | 'eventType' | 'integrationType' | 'tenantId' | 'token'
+> {
   readonly outboxId: string;
-  /** The token of its claim. */
-  readonly token: string;
-  readonly integrationType: string;
-  readonly eventType: string;
-  readonly tenantId: string | undefined;
-  readonly correlationId: string | undefined;
 }
 
 export function toNewJob(message: ClaimedMessage): NewJob {

@@ -29,18 +29,8 @@ export interface EnqueueOutboxProps {
   readonly orderingKey?: string | undefined;
 }
 
-export interface OutboxMessage {
+export interface OutboxMessage extends Required<Omit<EnqueueOutboxProps, 'dueAt' | 'maxAttempts'>> {
   readonly id: string;
-  readonly sourceStreamId: string;
-  readonly sourceEventId: string;
-  readonly integrationType: string;
-  readonly eventType: string;
-  readonly payload: Json;
-  readonly headers: Json | undefined;
-  readonly tenantId: string | undefined;
-  readonly userId: string | undefined;
-  readonly correlationId: string | undefined;
-  readonly orderingKey: string | undefined;
   readonly dueAt: Date;
   /** Failed attempts. */
   readonly attempts: number;

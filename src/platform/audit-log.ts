@@ -6,7 +6,6 @@ import { hasCode, MillraceError } from '../foundation/error.ts';
 import { createIds, idFromKey } from '../foundation/ids.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import type { EventStore } from '../store/event-store.ts';
-import type { Position } from '../store/position.ts';
 import type { RecordedEvent } from '../store/recorded-event.ts';
 import { liveSystemStream, systemEvent } from '../store/system-stream.ts';
 
@@ -28,13 +27,10 @@ export interface AuditRequest {
 }
 
 /** The event of a recorded action. */
-export interface AuditRecord {
-  readonly eventId: string;
-  /** That of the action and its outcome. */
-  readonly correlationId: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: Position;
+export interface AuditRecord extends Pick<
+  RecordedEvent,
+  'correlationId' | 'eventId' | 'position' | 'revision' | 'stream'
+> {
   readonly recordedAtMs: number;
 }
 
@@ -203,7 +199,6 @@ export function createAuditLog(store: EventStore, options: AuditLogOptions = {})
   };
 }
 
-/** A filter as a string for the log. */
 export function filterText(filter: object): string {
   const parts = Object.entries(filter).filter(([, value]) => value !== undefined);
   return parts.length === 0

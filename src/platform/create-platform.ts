@@ -41,7 +41,7 @@ import { sendingBy, withSettings } from './outbox-settings.ts';
 import { bindCommands, type HandleCommand, type LoadAggregate } from './platform-commands.ts';
 import type { EngineOptions } from './engines/open-engines.ts';
 import { openPlatformEngines, type PlatformEngines } from './engines/platform-engines.ts';
-import type { EngineUrls, Need } from './engines/resolve-roles.ts';
+import type { EngineUrls, Need, ResolveOptions } from './engines/resolve-roles.ts';
 import {
   bindModules,
   createModuleContext,
@@ -71,12 +71,11 @@ import {
   type RunningProcess,
 } from './processes.ts';
 
-export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'> {
+export interface PlatformConfig
+  extends
+    Omit<EngineOptions, 'outboxMaxAttempts'>,
+    Pick<ResolveOptions, 'isProduction' | 'localUrl'> {
   readonly engines?: EngineUrls | undefined;
-  /** Refuses to keep a role in a local file that was not configured, next to a store on a server. */
-  readonly isProduction?: boolean | undefined;
-  /** The file of roles that no configured engine has. Default: `sqlite:.millrace/local.db`. */
-  readonly localUrl?: string | undefined;
   readonly modules?: readonly PlatformModule[] | undefined;
   /** Tenants to add to the directory, for names with a hyphen; those of tokens and JWTs are added by themselves. */
   readonly tenants?: readonly string[] | undefined;
@@ -95,7 +94,6 @@ export interface PlatformConfig extends Omit<EngineOptions, 'outboxMaxAttempts'>
   readonly busRetention?: readonly RetentionRule[] | undefined;
   /** `file:` or `s3:`: archives streams before they are trimmed. Default: streams to archive are not trimmed. */
   readonly busArchive?: string | undefined;
-  /** Credentials of the bucket. */
   readonly busArchiveKeys?: ArchiveKeys | undefined;
   /** Runs the bus sweeper also without a configured bus URL; `required`: a bus without an engine is a local file. */
   readonly usesBus?: Need | undefined;
@@ -124,7 +122,6 @@ export interface Platform extends Lifecycle {
   readonly clock: Clock;
   readonly modules: ModuleBook;
   readonly tokens: Tokens;
-  /** The tenant that a stream belongs to. */
   readonly ownerOf: StreamOwner;
   readonly subscriptions: SubscriptionAdmin;
   /** The shards of this process that end again and again. */
@@ -139,18 +136,14 @@ export interface Platform extends Lifecycle {
   tasks(): Promise<Tasks>;
   /** The number of jobs; undefined until the tasks are opened. */
   taskCounts(): Promise<readonly TypeCount[]> | undefined;
-  /** The bus with the streams of the tasks. */
   taskBus(): Promise<Bus>;
   /** Replays or discards failures as a job. */
   startBulk(order: BulkOrder): Promise<{ readonly id: string }>;
-  /** The running processes of the deployment. */
   processes(): Promise<readonly RunningProcess[]>;
   /** The depth of the work queues that modules of this process use. */
   queueDepths(): Promise<readonly QueueDepth[]>;
   readonly handle: HandleCommand;
-  /** The current state of an aggregate of the modules. */
   readonly load: LoadAggregate;
-  /** The documents of a read model, in its active version. */
   readonly documents: ReadDocuments;
   readonly waitFor: WaitForProjection;
 }
@@ -208,7 +201,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       types: config.taskTypes,
       typesFile: config.taskTypesFile,
       definitions: modules.tasks,
-      own: [{ type: bulkType, definition: bulkTask(failures) }],
+      own: { type: bulkType, definition: bulkTask(failures) },
       drainMs,
       leaseMs,
       sweepEveryMs: config.taskSweepEveryMs,
@@ -232,7 +225,9 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
   const { traces } = engines;
   const traceRoles = !keepsTraces || traces === undefined ? undefined : { ...engines, traces };
   const traceIndexer =
-    traceRoles && createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs });
+    traceRoles && roles.includes('subscriptions')
+      ? createTraceIndexer(traceRoles, { ...indexing, traceRetentionMs })
+      : undefined;
 
   const moduleQueues = createModuleQueues(() => engines.queue());
   connect({
@@ -277,7 +272,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
           running,
         ),
       ),
-      ...(traceIndexer === undefined ? [] : [traceIndexer.start()]),
+      ...(traceIndexer === undefined ? [] : [started(traceIndexer)]),
     ],
     // Without a queue the dispatcher sends the messages, and queue workers have nothing to do.
     dispatcher: () =>
@@ -368,7 +363,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
     traces: traceRoles
       ? tracesOver(traceRoles, {
           clock,
-          runnerHere: () => traceIndexer?.runner(),
+          indexer: traceIndexer,
           workOf: tracedWorkOf({ clock, engines, tasks: tasks.open, sagas: modules.sagas }),
         })
       : noTraces,

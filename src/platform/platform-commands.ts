@@ -86,7 +86,6 @@ export function bindCommands(
   };
 }
 
-/** The aggregates that accept a command, by its type. */
 function receiversByCommand({
   aggregates,
 }: Pick<ModuleBook, 'aggregates'>): ReadonlyMap<string, readonly AnyAggregate[]> {

@@ -16,7 +16,7 @@ import {
 } from '../projections/start-projection.ts';
 import type { WaitOptions } from '../projections/run/wait-with-timeout.ts';
 import type { Position } from '../store/position.ts';
-import type { ResolveTenant } from '../store/stream-owners.ts';
+import type { SubscriptionOptions } from '../subscriptions/subscription-runner.ts';
 import type { PlatformEngines } from './engines/platform-engines.ts';
 import { createProjectionRebuilds, type ProjectionRebuilds } from './projection-rebuilds.ts';
 
@@ -38,12 +38,12 @@ export interface PlatformProjections {
   readonly waitFor: WaitForProjection;
 }
 
-export interface RunningOptions {
+interface RunningOptions extends Pick<
+  SubscriptionOptions,
+  'drainMs' | 'leaseMs' | 'resolveTenant'
+> {
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly leaseMs?: number | undefined;
-  readonly drainMs?: number | undefined;
-  readonly resolveTenant?: ResolveTenant | undefined;
 }
 
 export function runProjections(
@@ -122,7 +122,6 @@ export function runProjections(
 /** How often the active version of a read model is read: reading it for each query would double its cost. */
 const versionRefreshMs = 250;
 
-/** The documents of each read model, in the version that is active. */
 export function readDocuments(
   engines: PlatformEngines,
   projections: readonly Projection[],

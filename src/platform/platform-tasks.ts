@@ -37,8 +37,8 @@ export interface PlatformTasksOptions {
   /** YAML; reloaded when it changes. */
   readonly typesFile?: string | undefined;
   readonly definitions: readonly AnyTask[];
-  /** Tasks of Millrace itself: their workers start with those of the definitions, or else with the first job. */
-  readonly own: readonly { readonly type: TaskType; readonly definition: AnyTask }[];
+  /** The task of Millrace itself: its workers start with those of the definitions, or else with the first job. */
+  readonly own: { readonly type: TaskType; readonly definition: AnyTask };
   readonly drainMs?: number | undefined;
   readonly leaseMs?: number | undefined;
   readonly sweepEveryMs?: number | undefined;
@@ -52,14 +52,13 @@ export function tasksOver(
 ): PlatformTasks {
   const { personalData } = engines.store;
   const { clock, observer, definitions, own, typesFile, drainMs, leaseMs } = options;
-  const ownDefinitions = own.map(({ definition }) => definition);
   const opened = new AsyncDisposableStack();
   const bus = engines.taskBus;
   /** Types of the file override those of the code; a handler without an entry has the defaults. */
   const complete = (written: readonly TaskType[]): readonly TaskType[] => {
     const known = new Map((options.types ?? []).map((type) => [type.name, type]));
     for (const type of written) known.set(type.name, type);
-    for (const { type } of own) if (!known.has(type.name)) known.set(type.name, type);
+    if (!known.has(own.type.name)) known.set(own.type.name, own.type);
     for (const { name } of definitions) if (!known.has(name)) known.set(name, taskType(name));
     return [...known.values()];
   };
@@ -94,15 +93,14 @@ export function tasksOver(
   /** A process that uses no tasks has no worker and no sweeper until then. */
   const startOwn = once(async () => {
     if (isWanted) return;
-    opened.use(await work(ownDefinitions));
+    opened.use(await work([own.definition]));
     opened.use(await sweep());
   });
   const isOwnLeft = async (): Promise<boolean> => {
     if (isWanted || !engines.has('tasks')) return false;
-    const names = new Set(own.map(({ type }) => type.name));
     return (await (await engines.tasks()).counts()).some(({ type, states }) => {
       const { scheduled, queued, waiting, running } = states;
-      return names.has(type) && scheduled + queued + waiting + running > 0;
+      return type === own.type.name && scheduled + queued + waiting + running > 0;
     });
   };
   return {
@@ -120,7 +118,7 @@ export function tasksOver(
     open: tasks,
     bus,
     counts: () => (isOpen ? tasks().then((engine) => engine.counts()) : undefined),
-    startWorkers: () => (isWanted ? [work([...definitions, ...ownDefinitions])] : []),
+    startWorkers: () => (isWanted ? [work([...definitions, own.definition])] : []),
     startSweepers: () => (isWanted ? [sweep(), orchestrate()] : []),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

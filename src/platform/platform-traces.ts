@@ -5,7 +5,6 @@ import { MillraceError } from '../foundation/error.ts';
 import type { OutboxLedger } from '../outbox/outbox-ledger.ts';
 import {
   createSubscriptionRunner,
-  startSubscription,
   type SubscriptionRunner,
   type SubscriptionOptions,
 } from '../subscriptions/subscription-runner.ts';
@@ -23,22 +22,23 @@ export interface TraceRoles extends SubscriptionRoles {
 /** How often a checkpoint that another process writes is read. */
 const pollMs = 50;
 
-/** `runnerHere`: the subscription that fills the index, if this process runs it. */
+/** `indexer`: the subscription that fills the index, if this process runs it. */
 export function tracesOver(
   roles: TraceRoles,
   {
     clock,
-    runnerHere,
+    indexer,
     workOf,
   }: {
     readonly clock: Clock;
-    readonly runnerHere?: () => Indexing | undefined;
+    readonly indexer?: SubscriptionRunner | undefined;
     readonly workOf?: TraceSources['workOf'];
   },
 ): Traces {
-  // Never started: it only reads the checkpoint.
   const { store, subscriptions: storage, traces: index, outbox } = roles;
-  const elsewhere = createSubscriptionRunner(roles, traceSubscription(index), { clock, pollMs });
+  // One that is never started only reads the checkpoint.
+  const runner =
+    indexer ?? createSubscriptionRunner(roles, traceSubscription(index), { clock, pollMs });
   return createTraces({
     store,
     storage,
@@ -46,11 +46,9 @@ export function tracesOver(
     clock,
     workOf,
     messagesOf: async (sources, limit) => (await outbox?.bySource(sources, limit)) ?? [],
-    whenIndexed: (signal) => (runnerHere?.() ?? elsewhere).whenCaughtUp(signal),
+    whenIndexed: (signal) => runner.whenCaughtUp(signal),
   });
 }
-
-type Indexing = Pick<SubscriptionRunner, 'whenCaughtUp'>;
 
 /** The traces of a platform without an index. */
 export const noTraces: Traces = { get: refuse, entries: refuse };
@@ -63,12 +61,6 @@ async function refuse(): Promise<never> {
   );
 }
 
-export interface TraceIndexer {
-  start(): Promise<AsyncDisposable>;
-  /** Undefined while it is not running. */
-  runner(): SubscriptionRunner | undefined;
-}
-
 /** The subscription that fills the index. Events older than the retention are not indexed. */
 export function createTraceIndexer(
   roles: TraceRoles,
@@ -76,21 +68,7 @@ export function createTraceIndexer(
     traceRetentionMs,
     ...options
   }: SubscriptionOptions & { readonly clock: Clock; readonly traceRetentionMs: number },
-): TraceIndexer {
-  let running: SubscriptionRunner | undefined;
-  return {
-    runner: () => running,
-    async start() {
-      const notBeforeMs = (): number => options.clock.now() - traceRetentionMs;
-      const subscription = traceSubscription(roles.traces, { notBeforeMs });
-      const indexing = await startSubscription(roles, subscription, options);
-      running = indexing;
-      return {
-        async [Symbol.asyncDispose]() {
-          running = undefined;
-          await indexing.stop();
-        },
-      };
-    },
-  };
+): SubscriptionRunner {
+  const notBeforeMs = (): number => options.clock.now() - traceRetentionMs;
+  return createSubscriptionRunner(roles, traceSubscription(roles.traces, { notBeforeMs }), options);
 }

@@ -11,7 +11,6 @@ import type { LeaseStore } from '../subscriptions/subscription-storage.ts';
 import type { WorkerInfo } from '../tasks/tasks.ts';
 import type { PlatformRole } from './config/platform-role.ts';
 
-/** What a process announces. */
 export interface ProcessFacts {
   /** Unique per process start; the owner of the leases of the process. */
   readonly id: string;
@@ -57,7 +56,6 @@ export function factsOfProcess(
   };
 }
 
-/** Announces the process until it is disposed. */
 export function announceProcess(
   leases: LeaseStore,
   facts: ProcessFacts,

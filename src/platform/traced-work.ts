@@ -96,12 +96,12 @@ async function tasksOf(
   };
 }
 
-async function jobWithId(tasks: Tasks, id: string): Promise<Task | undefined> {
+/** Undefined also if the text is not the id of a job. */
+export async function jobWithId(tasks: Tasks, id: string): Promise<Task | undefined> {
   try {
     return await tasks.get(id);
   } catch (error) {
-    // The text is not the id of a job.
-    if (hasCode(error, 'TASK_UNKNOWN') || hasCode(error, 'TASK_INVALID')) return undefined;
+    if (hasCode(error, 'TASK_INVALID')) return undefined;
     throw error;
   }
 }

@@ -110,14 +110,11 @@ export interface DeadLetterFilter {
   readonly replayRequested?: boolean | undefined;
 }
 
-export interface DeadLetterContext {
-  readonly id: string;
-  readonly handler: string;
-  readonly shard: number;
-  readonly parked: boolean;
+export interface DeadLetterContext extends Pick<
+  DeadLetter,
+  'attempts' | 'handler' | 'history' | 'id' | 'parked' | 'shard'
+> {
   readonly error: unknown;
-  readonly attempts: number;
-  readonly history: readonly Attempt[];
   readonly nowMs: number;
 }
 

@@ -25,8 +25,6 @@ import {
   type DecideContext,
   type Decision,
 } from './rules/task-decision.ts';
-import type { TaskEngine } from './task-engine.ts';
-import type { ChangeBatcher } from './task-changes.ts';
 import {
   fieldBytes,
   isTerminal,
@@ -37,7 +35,7 @@ import {
 } from './task-job.ts';
 import { taskLimits as limits } from './task-limits.ts';
 import { firstEvent, stepOf, type TaskFailure } from './task-record.ts';
-import { endedChildren, type TaskChanges } from './task-changes.ts';
+import { endedChildren, type TaskChanges, type TaskChangesContext } from './task-changes.ts';
 import type { Enqueued, NewTask, ClaimedJobCalls, TaskToken } from './tasks.ts';
 
 /** The cached records of the jobs that workers of this process claimed. */
@@ -82,11 +80,11 @@ export function createClaimedJobs(): ClaimedJobs {
   };
 }
 
-export interface ClaimedJobContext extends Pick<TaskChanges, 'afterEnd' | 'wakeParent'> {
-  readonly engine: TaskEngine;
-  readonly changeBatcher: ChangeBatcher;
+export interface ClaimedJobContext
+  extends
+    Pick<TaskChanges, 'afterEnd' | 'wakeParent'>,
+    Pick<TaskChangesContext, 'changeBatcher' | 'decideContext' | 'engine'> {
   readonly claimedJobs: ClaimedJobs;
-  readonly decideContext: (type: string) => DecideContext;
   readonly enqueueMany: (tasks: readonly NewTask[]) => Promise<readonly Enqueued[]>;
 }
 

@@ -2,11 +2,9 @@
 
 import type { ErrorFacts } from '../foundation/failure-cause.ts';
 import { parseStored } from '../foundation/parse-json.ts';
-import type { TraceContext } from '../foundation/observer.ts';
-import type { StoredTask, TaskState } from './task-job.ts';
-import { neverMs } from './task-job.ts';
+import { neverMs, type StoredTask, type TaskHead } from './task-job.ts';
 import { taskLimits } from './task-limits.ts';
-import type { TimelineEntry } from './tasks.ts';
+import type { NewTask, TimelineEntry } from './tasks.ts';
 
 /** An error of a handler or a step, as stored data. */
 export interface TaskFailure extends ErrorFacts {
@@ -18,13 +16,10 @@ export interface TaskFailure extends ErrorFacts {
 }
 
 /** The content of the field `info`, set when the job is enqueued. */
-export interface TaskInfo {
-  readonly key?: string | undefined;
-  readonly correlationId?: string | undefined;
-  readonly causationId?: string | undefined;
-  readonly trace?: TraceContext | undefined;
-  readonly enqueuedBy?: string | undefined;
-}
+export type TaskInfo = Pick<
+  NewTask,
+  'causationId' | 'correlationId' | 'enqueuedBy' | 'key' | 'trace'
+>;
 
 export type TaskWait =
   | { readonly kind: 'sleep'; readonly step: string; readonly untilMs: number }
@@ -190,11 +185,8 @@ function payloadOf({ fields }: StoredTask, damaged: string[]): unknown {
 }
 
 /** A step as callers see it. */
-export interface TaskStep {
+export interface TaskStep extends Pick<StepRecord, 'attempts' | 'kind' | 'state'> {
   readonly name: string;
-  readonly kind: StepRecord['kind'];
-  readonly state: StepRecord['state'];
-  readonly attempts: number;
   readonly startedAt: Date;
   readonly endedAt: Date | undefined;
   readonly result: unknown;
@@ -207,38 +199,25 @@ export interface TaskStep {
 }
 
 /** A job as callers see it. */
-export interface Task {
-  readonly id: string;
-  readonly type: string;
+export interface Task
+  extends
+    Pick<TaskHead, 'failures' | 'fence' | 'id' | 'priority' | 'revision' | 'state' | 'type'>,
+    Required<Pick<TaskInfo, 'causationId' | 'correlationId' | 'key' | 'trace'>>,
+    Required<Pick<TaskRun, 'error' | 'progress' | 'result' | 'waitsFor'>> {
   readonly tenant: string | undefined;
-  readonly state: TaskState;
-  readonly priority: number;
   readonly payload: unknown;
   readonly labels: Readonly<Record<string, string>>;
-  readonly key: string | undefined;
   readonly concurrencyKey: string | undefined;
   readonly parentId: string | undefined;
   /** The running or next attempt; the first is 1. */
   readonly attempt: number;
-  readonly failures: number;
-  readonly fence: number;
-  readonly revision: number;
   readonly worker: string | undefined;
-  readonly progress:
-    | { readonly percent: number; readonly message?: string | undefined }
-    | undefined;
-  readonly result: unknown;
-  readonly error: TaskFailure | undefined;
-  readonly waitsFor: TaskWait | undefined;
   /** The terminal state after the running compensations; undefined: no compensation runs. */
   readonly endsAs: 'failed' | 'cancelled' | undefined;
   /** The job is being cancelled, and ended by force after this time. */
   readonly cancelAt: Date | undefined;
   readonly steps: readonly TaskStep[];
   readonly history: readonly HistoryEntry[];
-  readonly correlationId: string | undefined;
-  readonly causationId: string | undefined;
-  readonly trace: TraceContext | undefined;
   readonly enqueuedAt: Date;
   /** Undefined: only an event or a person can wake it. */
   readonly dueAt: Date | undefined;

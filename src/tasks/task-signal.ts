@@ -3,30 +3,23 @@
 
 import { subjects as defaultSubjects, type Subjects } from '../contracts/subjects.ts';
 import { idFromKey } from '../foundation/ids.ts';
-import type { TraceContext } from '../foundation/observer.ts';
 import { subjectOfJob, type TaskHead, type TaskRef } from './task-job.ts';
+import type { TaskInfo } from './task-record.ts';
 
 type TaskStream = 'queue' | 'progress' | 'terminal';
 
 /** One message of the bus; an engine stores it in the bus's envelope and stream. */
-export interface TaskSignal {
+export interface TaskSignal extends Required<SignalOrigin> {
   /** The full subject: `gbe.tasks.email-send.queue`. */
   readonly subject: string;
   /** Derived from the fact, so that a repeated signal is a duplicate. */
   readonly id: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly tenant: string | undefined;
-  readonly correlationId: string | undefined;
-  readonly causationId: string | undefined;
-  readonly trace: TraceContext | undefined;
 }
 
 /** The part of a job's origin that signals carry. */
-interface SignalOrigin {
-  readonly correlationId?: string | undefined;
-  readonly causationId?: string | undefined;
-  readonly trace?: TraceContext | undefined;
-}
+type SignalOrigin = Pick<TaskInfo, 'causationId' | 'correlationId' | 'trace'>;
 
 export interface SignalMaker {
   readonly queued: (head: TaskHead, origin: SignalOrigin) => TaskSignal;

@@ -1,15 +1,11 @@
 // How the jobs of a type are run; an entry of `task_types` in YAML (parse-task-types.ts).
 
+import type { BackoffPolicy } from '../foundation/backoff.ts';
 import { MillraceError } from '../foundation/error.ts';
 import type { RateRule } from './task-engine.ts';
 import { taskLimits as limits } from './task-limits.ts';
 
-export interface TaskBackoff {
-  readonly initialMs: number;
-  readonly factor: number;
-  readonly capMs: number;
-  readonly jitterMs: number;
-}
+export type TaskBackoff = Omit<BackoffPolicy, 'attemptsMax'>;
 
 export interface CronRule {
   /** Five fields: minute, hour, day of the month, month, day of the week. */

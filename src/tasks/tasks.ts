@@ -1,20 +1,17 @@
 // The port for callers, workers in any language and administrators: jobs of task types, over any engine.
 
 import type { Subjects } from '../contracts/subjects.ts';
-import type { Clock } from '../foundation/clock.ts';
-import type { Observer, TraceContext } from '../foundation/observer.ts';
-import type { TaskChanges } from './task-changes.ts';
-import type { DecideContext } from './rules/task-decision.ts';
+import type { TraceContext } from '../foundation/observer.ts';
+import type { TaskChanges, TaskChangesContext } from './task-changes.ts';
 import type {
   ClaimWait,
   TaskCapabilities,
-  TaskEngine,
   TaskPageQuery,
   TypeCount,
   TypeMode,
 } from './task-engine.ts';
 import type { TaskState, TerminalState } from './task-job.ts';
-import type { StepRecord, Task, TaskFailure } from './task-record.ts';
+import type { HistoryEntry, StepRecord, Task, TaskFailure } from './task-record.ts';
 import type { SignalMaker } from './task-signal.ts';
 import type { TaskType } from './task-type.ts';
 
@@ -52,12 +49,9 @@ export interface Enqueued {
 }
 
 /** `…From` is inclusive, `…Before` exclusive. */
-export interface TaskQuery {
+export interface TaskQuery extends Pick<NewTask, 'labels' | 'parentId' | 'tenant'> {
   readonly type?: string | undefined;
   readonly state?: TaskState | readonly TaskState[] | undefined;
-  readonly tenant?: string | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-  readonly parentId?: string | undefined;
   readonly enqueuedFrom?: Date | undefined;
   readonly enqueuedBefore?: Date | undefined;
   readonly updatedFrom?: Date | undefined;
@@ -92,12 +86,8 @@ export interface BulkOptions {
 }
 
 /** One entry of the history of a job, in order. */
-export interface TimelineEntry {
+export interface TimelineEntry extends Required<Omit<HistoryEntry, 'atMs'>> {
   readonly at: Date;
-  readonly what: string;
-  readonly step: string | undefined;
-  readonly worker: string | undefined;
-  readonly text: string | undefined;
 }
 
 export interface WorkerInfo {
@@ -133,9 +123,7 @@ export interface ClaimOptions {
   readonly aroundClaim?: ClaimWait['aroundClaim'];
 }
 
-export interface HeartbeatRequest {
-  readonly worker: string;
-  readonly leaseMs?: number | undefined;
+export interface HeartbeatRequest extends Pick<ClaimOptions, 'leaseMs' | 'worker'> {
   /** The jobs that the worker holds; `heartbeat` returns the state of each. */
   readonly tokens?: readonly TaskToken[] | undefined;
   /** Shown in lists of workers. */
@@ -157,17 +145,13 @@ export interface StepStart {
   readonly timeoutMs?: number | undefined;
 }
 
-export interface StepFinish {
-  readonly name: string;
-  readonly kind?: StepRecord['kind'] | undefined;
+export interface StepFinish extends Pick<StepStart, 'kind' | 'name'> {
   readonly result?: unknown;
   /** The step has a compensation, which runs as `undo:<name>` if the job does not complete. */
   readonly isCompensable?: boolean | undefined;
 }
 
-export interface StepFailure {
-  readonly name: string;
-  readonly kind?: StepRecord['kind'] | undefined;
+export interface StepFailure extends Pick<StepStart, 'kind' | 'name'> {
   readonly failure: TaskFailure;
   /** Retries within this attempt of the job. Default: 0. */
   readonly retries?: number | undefined;
@@ -240,13 +224,12 @@ export interface ClaimedJobCalls {
 }
 
 /** Internals for the loops of this folder (workers, sweeper, orchestrator). Not for applications. */
-export interface TaskCore extends Pick<TaskChanges, 'change' | 'wakeParent'> {
-  readonly engine: TaskEngine;
-  readonly clock: Clock;
-  readonly observer: Observer;
+export interface TaskCore
+  extends
+    Pick<TaskChanges, 'change' | 'wakeParent'>,
+    Pick<TaskChangesContext, 'clock' | 'decideContext' | 'engine' | 'observer'> {
   readonly signals: SignalMaker;
   readonly subjects: Subjects<string>;
-  readonly decideContext: (type: string) => DecideContext;
 }
 
 /**

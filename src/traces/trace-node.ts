@@ -118,32 +118,27 @@ interface NodeBase {
   readonly offsetMs: number | null;
 }
 
-export interface CommandNode extends NodeBase {
+export interface CommandNode extends NodeBase, Pick<TracedEvent, 'stream' | 'tenant'> {
   readonly kind: 'command';
   readonly command: string;
   /** Set if no event of the flow caused the command: the command id, or the cause that its sender named. */
   readonly causationId: string | null;
   readonly idempotencyKey: string | null;
-  readonly tenant: string;
-  readonly stream: string;
   /** When the command was decided. */
   readonly at: string;
   /** From the decision to the recording of its last event. */
   readonly durationMs: number;
 }
 
-export interface EventNode extends NodeBase {
+type EventFacts = Pick<
+  TracedEvent,
+  'eventId' | 'occurredAt' | 'position' | 'recordedAt' | 'revision' | 'stream' | 'tenant' | 'type'
+>;
+
+export interface EventNode extends NodeBase, EventFacts {
   readonly kind: 'event';
-  readonly type: string;
-  readonly eventId: string;
   /** Set if the cause is not part of the flow. */
   readonly causationId: string | null;
-  readonly tenant: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly position: string;
-  readonly occurredAt: string;
-  readonly recordedAt: string;
 }
 
 export interface HandlerNode extends NodeBase {
@@ -176,13 +171,10 @@ export interface DeliveryNode extends NodeBase {
 }
 
 /** A child of its delivery: one queue job per attempt. */
-export interface JobNode extends NodeBase {
+export interface JobNode extends NodeBase, Pick<TracedJob, 'attempt' | 'outcome' | 'queue'> {
   readonly kind: 'job';
   /** The job id in the queue. */
   readonly job: string;
-  readonly queue: string;
-  readonly attempt: number;
-  readonly outcome: TracedJob['outcome'];
   readonly enqueuedAt: string;
   readonly startedAt: string;
   readonly finishedAt: string | null;
@@ -193,12 +185,9 @@ export interface JobNode extends NodeBase {
 }
 
 /** A job of a task type, below the event or the job that enqueued it. */
-export interface TaskNode extends NodeBase {
+export interface TaskNode extends NodeBase, Pick<TracedTask, 'attempt' | 'state' | 'type'> {
   readonly kind: 'task';
   readonly task: string;
-  readonly type: string;
-  readonly state: string;
-  readonly attempt: number;
   /** Set if the cause is not part of the flow. */
   readonly causationId: string | null;
   readonly enqueuedAt: string;
@@ -222,14 +211,9 @@ export interface MessageNode extends NodeBase {
 }
 
 /** A saga with its timers, below its first event of the flow. */
-export interface SagaNode extends NodeBase {
+export interface SagaNode extends NodeBase, Omit<TracedSaga, 'reason'> {
   readonly kind: 'saga';
-  readonly saga: string;
-  readonly key: string;
-  readonly stream: string;
-  readonly status: string;
   readonly reason: string | null;
-  readonly timers: TracedSaga['timers'];
 }
 
 export type TraceNode =

@@ -10,6 +10,7 @@ import type { ColdStorage } from '../../bus/cold-storage.ts';
 import { validatePattern } from '../../contracts/subject-match.ts';
 import {
   defineCommand,
+  defineTextCommand,
   exitCodes,
   optionalArgument,
   usage,
@@ -17,7 +18,7 @@ import {
   type CommandContext,
   type Values,
 } from '../command.ts';
-import { flag, jsonOption, option, pastTime, nonNegativeInteger } from '../options.ts';
+import { flag, option, pastTime, nonNegativeInteger } from '../options.ts';
 import { storeUrl } from '../stores.ts';
 import { grouped } from '../terminal/text.ts';
 import { writeOut } from '../terminal/write-out.ts';
@@ -52,7 +53,7 @@ const list = defineCommand({
   name: 'archive list',
   summary: 'lists archived segments of the bus (NDJSON with --json)',
   usage: '[<pattern>]',
-  options: { ...archiveOption, ...jsonOption },
+  options: archiveOption,
   examples: ['millrace archive list', `millrace archive list 'gbe.events.audit.>' --json`],
   hasArguments: true,
   async run(context) {
@@ -76,7 +77,7 @@ const list = defineCommand({
   },
 });
 
-const read = defineCommand({
+const read = defineTextCommand({
   name: 'archive read',
   summary: 'prints archived messages as NDJSON, oldest first',
   usage: '<pattern> [options]',
@@ -122,7 +123,6 @@ const restore = defineCommand({
     'same-subject': flag(
       'publishes to the original subjects: consumer groups receive the messages again',
     ),
-    ...jsonOption,
   },
   examples: [
     'millrace archive restore gbe.events.audit.change --since 30d --to gbe.restored.audit',

@@ -3,7 +3,7 @@
 import { audited, operatorName } from '../audit.ts';
 import { defineCommand } from '../command.ts';
 import { consoleLinkUrl } from '../console-link.ts';
-import { jsonOption, option } from '../options.ts';
+import { option } from '../options.ts';
 import { openExistingStore, storeOption } from '../stores.ts';
 
 export const consoleLinkCommand = defineCommand({
@@ -14,7 +14,6 @@ export const consoleLinkCommand = defineCommand({
     ...storeOption,
     as: option('token', 'name or id of the token whose rights the session has (default: admin)'),
     url: option('url', 'URL of the HTTP API (default: http://127.0.0.1:7480)'),
-    ...jsonOption,
   },
   examples: [
     'millrace console link',

@@ -22,7 +22,6 @@ import {
   defined,
   durationMs,
   flag,
-  jsonOption,
   oneOf,
   option,
   pageSizeOf,
@@ -58,7 +57,6 @@ const list = defineCommand({
     status: option('status', `${statuses.join(', ')} (default: pending)`),
     ...pageSizeOption,
     after: option('id', 'last id of the previous page'),
-    ...jsonOption,
   },
   examples: [
     'millrace dlq list',
@@ -90,7 +88,7 @@ const show = defineCommand({
   name: 'dlq show',
   summary: 'shows a dead letter with its payload and all attempts',
   usage: '<id>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace dlq show 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json'],
   argument: 'id',
   async run(context) {
@@ -111,7 +109,6 @@ const replay = defineCommand({
     wait: flag('waits until each dead letter has succeeded or failed'),
     timeout: option('time', 'with --wait: maximum time, such as 90s or 15m'),
     ...byOption,
-    ...jsonOption,
   },
   examples: [
     'millrace dlq replay 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --wait',
@@ -171,7 +168,6 @@ const discard = defineCommand({
     reason: option('text', 'reason, stored with the dead letter'),
     yes: flag('confirms a bulk operation'),
     ...byOption,
-    ...jsonOption,
   },
   examples: [
     `millrace dlq discard 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --reason 'a test payment'`,
@@ -209,7 +205,7 @@ const note = defineCommand({
   name: 'dlq note',
   summary: 'sets the note of a dead letter',
   usage: '<id> <text>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ["millrace dlq note 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 'contacted the bank'"],
   hasArguments: true,
   async run(context) {

@@ -12,13 +12,13 @@ import {
 } from '../../contracts/lint/finding.ts';
 import type { LintReport } from '../../contracts/lint/lint-paths.ts';
 import { checkTenant } from '../../contracts/tenant.ts';
-import { defineCommand, didYouMean, exitCodes, usage, type Command } from '../command.ts';
+import { defineTextCommand, didYouMean, exitCodes, usage, type Command } from '../command.ts';
 import { flag, option, repeatable, nonNegativeInteger } from '../options.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { createProgress } from '../terminal/progress.ts';
 import { counted } from '../terminal/text.ts';
 
-export const tourCommand = defineCommand({
+export const tourCommand = defineTextCommand({
   name: 'tour',
   summary: 'shows the contracts by calling them',
   options: {},
@@ -51,7 +51,7 @@ export const tourCommand = defineCommand({
 const kinds = ['aggregate', 'outbox'] as const;
 type Kind = (typeof kinds)[number];
 
-export const newCommand = defineCommand({
+export const newCommand = defineTextCommand({
   name: 'new',
   summary: 'generates an aggregate (names, rules, projection, a passing test) or outbox.config.ts',
   usage: 'aggregate <bounded-context> <aggregate> | outbox <bounded-context> [options]',
@@ -146,7 +146,7 @@ const nextSteps: Readonly<Record<Kind, (folder: string, agg: string) => string>>
     ].join('\n'),
 };
 
-export const lintCommand = defineCommand({
+export const lintCommand = defineTextCommand({
   name: 'lint',
   summary: 'finds names that break the grammar or do not come from the builders',
   usage: '<paths…> [options]',
@@ -254,7 +254,7 @@ const shells = { bash: bashScript, zsh: zshScript } as const;
 
 /** Takes the table of commands as a function, since the table contains this command. */
 export function completionCommand(table: () => readonly Command[]): Command {
-  return defineCommand({
+  return defineTextCommand({
     name: 'completion',
     summary: 'prints the completion script of a shell',
     usage: 'bash|zsh',

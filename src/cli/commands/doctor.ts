@@ -1,14 +1,11 @@
 // `millrace doctor`: checks that every configured engine is reachable, usable and safe, and how to fix it.
 
 import { basename } from 'node:path';
-import { systemClock } from '../../foundation/clock.ts';
 import { isAtLeast, type Finding, type FindingLevel } from '../../foundation/finding.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import { silentObserver } from '../../foundation/observer.ts';
 import { errorCodes } from '../../foundation/error-codes.ts';
-import type { MillraceConfig } from '../../platform/config/millrace-config.ts';
 import { defineCommand, exitCodes, usage, type CommandContext } from '../command.ts';
-import { configOption, defined, durationMs, jsonOption, option } from '../options.ts';
+import { configOption, defined, durationMs, option } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
 import { busNeed } from '../product-settings.ts';
 import { storeOption, storeUrl } from '../stores.ts';
@@ -34,7 +31,6 @@ export const doctorCommand = defineCommand({
     ...storeOption,
     ...configOption,
     timeout: option('duration', 'time limit of each check (default: 5s)'),
-    ...jsonOption,
   },
   examples: [
     'millrace doctor',
@@ -84,11 +80,7 @@ async function examineDeployment(
   try {
     const { loadConfig } = await import('../../platform/config/millrace-config.ts');
     const { examineEngines } = await import('../../platform/engines/examine-engines.ts');
-    const config: MillraceConfig = await loadConfig({
-      cwd,
-      env,
-      ...defined({ file: given.config }),
-    });
+    const config = await loadConfig({ cwd, env, file: given.config });
     const { engines = {}, migrate = 'auto', modules = [] } = config;
     const store = given.store === undefined ? engines.store : storeUrl(context, given.store);
     const urls = { ...engines, ...defined({ store }) };
@@ -100,14 +92,8 @@ async function examineDeployment(
       await import('../../platform/modules/platform-module.ts');
     const { needsOf } = await import('../../platform/modules/role-needs.ts');
     const { isProduction, localUrl } = config;
-    const { context: modulesContext } = createModuleContext({
-      clock: systemClock,
-      observer: silentObserver,
-    });
-    const needs = needsOf(
-      { ...config, usesBus: busNeed(config) },
-      bindModules(modules, modulesContext),
-    );
+    const bound = bindModules(modules, createModuleContext().context);
+    const needs = needsOf({ ...config, usesBus: busNeed(config) }, bound);
     const roles = roleReport(resolveRoles({ urls, needs, isProduction, localUrl }));
     return {
       roles,

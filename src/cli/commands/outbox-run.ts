@@ -11,11 +11,11 @@ import type { OutboxSettings } from '../../platform/config/outbox-environment.ts
 import type { RunningOutbox } from '../../platform/run-standalone-outbox.ts';
 import type { HttpServer, HttpServerOptions } from '../../server/http/http-server.ts';
 import type { Metrics } from '../../telemetry/create-metrics.ts';
-import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
+import { defineTextCommand, exitCodes, type CommandContext } from '../command.ts';
 import { flag, nonNegativeInteger, option } from '../options.ts';
 import { displayUrl, outboxOption, storeUrl } from '../stores.ts';
 
-export const outboxRun = defineCommand({
+export const outboxRun = defineTextCommand({
   name: 'outbox run',
   summary: 'projects events into the outbox and sends due messages, until Ctrl-C',
   usage: '[--config <file>] [--drain] [--port N]',

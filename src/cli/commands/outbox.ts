@@ -15,7 +15,6 @@ import {
   defined,
   durationMs,
   flag,
-  jsonOption,
   oneOf,
   option,
   pageSizeOf,
@@ -53,7 +52,6 @@ const list = defineCommand({
     status: option('status', `${statuses.join(', ')} (default: all)`),
     ...pageSizeOption,
     after: option('id', 'last id of the previous page'),
-    ...jsonOption,
   },
   examples: [
     'millrace outbox list --status dead',
@@ -78,7 +76,7 @@ const show = defineCommand({
   name: 'outbox show',
   summary: 'shows an outbox message with its payload, headers and last error',
   usage: '<id>',
-  options: { ...outboxOption, ...jsonOption },
+  options: outboxOption,
   examples: ['millrace outbox show 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77 --json'],
   argument: 'id',
   async run(context) {
@@ -104,7 +102,6 @@ const replay = defineCommand({
     ...outboxOption,
     ...filterOptions,
     ...bulkOptions('all dead messages'),
-    ...jsonOption,
   },
   examples: [
     'millrace outbox replay 01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77',
@@ -142,7 +139,6 @@ const purge = defineCommand({
     ...outboxOption,
     ...olderThanOption,
     yes: flag('confirms the deletion'),
-    ...jsonOption,
   },
   examples: ['millrace outbox purge --older-than 30d --yes'],
   async run(context) {
@@ -173,7 +169,6 @@ const archive = defineCommand({
     ...outboxOption,
     ...olderThanOption,
     to: option('file', 'NDJSON file; an existing one is appended to, .gz compresses'),
-    ...jsonOption,
   },
   examples: ['millrace outbox archive --older-than 30d --to sent.ndjson.gz'],
   async run(context) {
@@ -224,7 +219,7 @@ function pauseCommand(verb: 'pause' | 'resume', summary: string): Command {
     name,
     summary,
     usage: '<destination>',
-    options: { ...outboxOption, ...byOption, ...jsonOption },
+    options: { ...outboxOption, ...byOption },
     examples: [`millrace ${name} webhook:partner-x`],
     argument: 'destination, such as webhook:partner-x',
     async run(context) {

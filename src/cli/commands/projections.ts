@@ -9,7 +9,7 @@ import type { ReadModelStore } from '../../projections/read-model-store.ts';
 import type { RebuildProgress } from '../../projections/rules/rebuild-progress.ts';
 import { audited } from '../audit.ts';
 import { defineCommand, didYouMean, usage, type Command, type CommandContext } from '../command.ts';
-import { checkConfirmed, flag, jsonOption, repeatable } from '../options.ts';
+import { checkConfirmed, flag, repeatable } from '../options.ts';
 import { openExistingRoles, storeOption } from '../stores.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { counted, grouped } from '../terminal/text.ts';
@@ -26,7 +26,7 @@ const modulesOption = {
 const status = defineCommand({
   name: 'projections status',
   summary: 'lists the versions of read models: which one queries use, and the lag of each',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: [
     'millrace projections status',
     'millrace projections status --store postgres://localhost/shop --json',
@@ -59,7 +59,7 @@ const rebuild = defineCommand({
   name: 'projections rebuild',
   summary: 'builds a new version of a read model while queries use the old one; resumable',
   usage: '<projection> --modules <file>',
-  options: { ...modulesOption, ...storeOption, ...jsonOption },
+  options: { ...modulesOption, ...storeOption },
   examples: [
     'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts',
     'millrace projections rebuild sub:banking:accounts:v2 --modules ./projections.ts --json',
@@ -100,7 +100,7 @@ const activate = defineCommand({
   name: 'projections switch',
   summary: 'makes queries use this version, which must have caught up',
   usage: '<projection>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace projections switch sub:banking:accounts:v2'],
   argument: oneProjection,
   async run(context) {
@@ -127,7 +127,6 @@ const retire = defineCommand({
     ...modulesOption,
     yes: flag('confirms the removal of its documents'),
     ...storeOption,
-    ...jsonOption,
   },
   examples: ['millrace projections retire sub:banking:accounts:v1 --yes'],
   argument: oneProjection,

@@ -4,7 +4,7 @@ import type { SagaEntry, SagaIndex, SagaInfo } from '../../reactors/index.ts';
 import { sagaStatuses } from '../../reactors/saga-index.ts';
 import { audited, byOption, operatorName } from '../audit.ts';
 import { defineCommand, type Command, type CommandContext } from '../command.ts';
-import { defined, flag, jsonOption, oneOf, option, nonNegativeInteger } from '../options.ts';
+import { defined, flag, oneOf, option, nonNegativeInteger } from '../options.ts';
 import { openExistingRoles, storeOption } from '../stores.ts';
 import { fieldLines } from '../terminal/text.ts';
 
@@ -23,7 +23,6 @@ const list = defineCommand({
     tenant: option('tenant', 'only of this tenant'),
     limit: option('count', 'page size (default: 100)'),
     after: option('stream', 'last stream of the previous page'),
-    ...jsonOption,
   },
   examples: [
     'millrace sagas list --status parked',
@@ -57,7 +56,7 @@ const show = defineCommand({
   name: 'sagas show',
   summary: 'shows a saga: its steps, timers, data, and why it is parked',
   usage: '<stream>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace sagas show shop.fulfilment.v1-core-o1'],
   argument: oneSaga,
   async run(context) {
@@ -79,7 +78,6 @@ const resume = defineCommand({
     skip: flag('skips the failed step, which was done by hand'),
     ...byOption,
     note: option('text', 'reason, stored in the saga'),
-    ...jsonOption,
   },
   examples: [
     'millrace sagas resume shop.fulfilment.v1-core-o1',

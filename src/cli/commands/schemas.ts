@@ -13,7 +13,7 @@ import { MillraceError } from '../../foundation/error.ts';
 import { parseJson } from '../../foundation/parse-json.ts';
 import type { ModuleSchema, ModuleSchemas } from '../../platform/modules/module-schemas.ts';
 import { defineCommand, exitCodes, usage, type CommandResult } from '../command.ts';
-import { configOption, defined, flag, jsonOption, option } from '../options.ts';
+import { configOption, flag, option } from '../options.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { counted } from '../terminal/text.ts';
 
@@ -55,7 +55,6 @@ export const schemasCommand = defineCommand({
     check: flag('writes nothing, and fails if a file is not up to date'),
     force: flag('accepts the findings: overwrites or deletes the files'),
     ...configOption,
-    ...jsonOption,
   },
   examples: ['millrace schemas', 'millrace schemas --check', 'millrace schemas --dir contracts'],
   sections: [{ title: 'Rules', rows: Object.entries(rules) }],
@@ -64,7 +63,7 @@ export const schemasCommand = defineCommand({
     if (isCheck && isForced) throw usage('schemas takes either --check or --force');
     const { loadConfig } = await import('../../platform/config/millrace-config.ts');
     const { moduleSchemas } = await import('../../platform/modules/module-schemas.ts');
-    const { modules = [] } = await loadConfig({ cwd, env, ...defined({ file: values.config }) });
+    const { modules = [] } = await loadConfig({ cwd, env, file: values.config });
     if (modules.length === 0) {
       throw usage('schemas needs modules: add them to millrace.config.ts, or pass --config');
     }

@@ -8,14 +8,14 @@ import { basename, extname, join, resolve } from 'node:path';
 import { createEnvelope } from '../../contracts/envelope.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import { writeSecret } from '../admin-token.ts';
-import { defineCommand, exitCodes, type CommandContext } from '../command.ts';
+import { defineTextCommand, exitCodes, type CommandContext } from '../command.ts';
 import { flag } from '../options.ts';
 import type { BannerLine, RunningProduct } from '../product-banner.ts';
 import { productOptions } from '../product-settings.ts';
 import { runProduct } from '../product.ts';
 import type { Paint } from '../terminal/paint.ts';
 
-export const startCommand = defineCommand({
+export const startCommand = defineTextCommand({
   name: 'start',
   summary: 'runs the product in one process until Ctrl-C',
   usage: '[options]',
@@ -40,7 +40,7 @@ const storeFile = '.millrace/dev.db';
 const tokenFile = '.millrace/dev.token';
 const tokenName = 'dev';
 
-export const devCommand = defineCommand({
+export const devCommand = defineTextCommand({
   name: 'dev',
   summary: 'runs the product with sample data and restarts it when a file changes',
   usage: '[options]',

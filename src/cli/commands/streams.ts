@@ -20,7 +20,6 @@ import {
   eventFilterOptions,
   expectedRevision,
   flag,
-  jsonOption,
   option,
   pairs,
   repeatable,
@@ -49,7 +48,6 @@ const streamRead = defineCommand({
     ),
     backwards: flag('newest events first'),
     limit: option('N', 'maximum number of events'),
-    ...jsonOption,
   },
   examples: [
     'millrace stream read banking.currency.v1-core-USD',
@@ -98,7 +96,6 @@ const streamAppend = defineCommand({
     'idempotency-key': option('key', 'idempotency key of the original request'),
     user: option('id', 'user who caused the event'),
     header: repeatable('name=value', 'header (repeatable); dataSubject=<id> encrypts the payload'),
-    ...jsonOption,
   },
   examples: [
     `millrace stream append banking.currency.v1-core-USD --type currency.created.v1 --data '{"name":"Dollar"}'`,
@@ -152,7 +149,6 @@ const streamTail = defineCommand({
     ...eventFilterOptions,
     'from-start': flag('shows existing events first'),
     limit: option('N', 'stops after this number of events'),
-    ...jsonOption,
   },
   examples: [
     'millrace stream tail',
@@ -195,7 +191,7 @@ const streamInfo = defineCommand({
   name: 'stream info',
   summary: "shows a stream's revision, retention and state",
   usage: '<stream>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace stream info banking.currency.v1-core-USD'],
   argument: oneStream,
   async run(context) {
@@ -224,7 +220,6 @@ const streamMetadata = defineCommand({
   options: {
     ...storeOption,
     ...retentionOptions,
-    ...jsonOption,
   },
   examples: [
     'millrace stream metadata banking.currency.v1-core-USD',
@@ -261,7 +256,7 @@ const streamDelete = defineCommand({
   name: 'stream delete',
   summary: "hides all of a stream's events; the next append reopens the stream",
   usage: '<stream> [--expected <revision>]',
-  options: { ...storeOption, ...expectedOption, ...jsonOption },
+  options: { ...storeOption, ...expectedOption },
   examples: ['millrace stream delete banking.currency.v1-core-USD --expected 12'],
   argument: oneStream,
   async run(context) {
@@ -291,7 +286,6 @@ const streamTombstone = defineCommand({
     ...storeOption,
     ...expectedOption,
     yes: flag('confirms the permanent deletion'),
-    ...jsonOption,
   },
   examples: ['millrace stream tombstone banking.currency.v1-core-USD --yes'],
   argument: oneStream,

@@ -16,7 +16,7 @@ import {
   type Command,
   type CommandContext,
 } from '../command.ts';
-import { checkConfirmed, flag, jsonOption, option } from '../options.ts';
+import { checkConfirmed, flag, option } from '../options.ts';
 import { openExistingRoles, storeOption } from '../stores.ts';
 import { counted, grouped, textTable } from '../terminal/text.ts';
 
@@ -25,7 +25,7 @@ const oneSubscription = 'subscription, such as sub:core-lookup:currency-projecti
 const list = defineCommand({
   name: 'subscriptions list',
   summary: 'lists subscriptions with their state and dead letters (NDJSON with --json)',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace subscriptions list', 'millrace subscriptions list --json'],
   async run(context) {
     await using subscriptions = await openSubscriptions(context, context.values.store);
@@ -51,7 +51,7 @@ const lag = defineCommand({
   name: 'subscriptions lag',
   summary: 'shows how far subscriptions are behind the store (NDJSON with --json)',
   usage: '[<subscription>]',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: [
     'millrace subscriptions lag',
     'millrace subscriptions lag sub:core-lookup:currency-projection:v1 --json',
@@ -84,7 +84,7 @@ function pauseCommand(verb: 'pause' | 'resume', summary: string): Command {
     name,
     summary,
     usage: '<subscription>',
-    options: { ...storeOption, ...jsonOption },
+    options: storeOption,
     examples: [`millrace ${name} sub:core-lookup:currency-projection:v1`],
     argument: oneSubscription,
     async run(context) {
@@ -110,7 +110,6 @@ const reset = defineCommand({
     to: option('position', 'start, a position, or a date and time'),
     yes: flag('confirms that events are handled again'),
     ...byOption,
-    ...jsonOption,
   },
   examples: [
     'millrace subscriptions reset sub:core-lookup:currency-projection:v1 --to start --yes',

@@ -20,7 +20,7 @@ import {
   type CommandResult,
   type Values,
 } from '../command.ts';
-import { bulkFilter, bulkOptions, flag, jsonOption, option } from '../options.ts';
+import { bulkFilter, bulkOptions, flag, option } from '../options.ts';
 import { auditStoreOption } from '../stores.ts';
 import { createProgress, progressBar } from '../terminal/progress.ts';
 import { grouped } from '../terminal/text.ts';
@@ -32,7 +32,6 @@ const bulkTaskOptions = {
   ...auditStoreOption,
   ...taskFilterOptions,
   ...bulkOptions('all jobs'),
-  ...jsonOption,
 };
 
 const cancel = defineCommand({
@@ -87,7 +86,7 @@ function modeCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comma
     name,
     summary,
     usage: '<type>',
-    options: { ...tasksOption, ...auditStoreOption, ...jsonOption },
+    options: { ...tasksOption, ...auditStoreOption },
     examples: [`millrace ${name} email-send`],
     argument: 'task type, such as email-send',
     async run(context) {
@@ -108,7 +107,6 @@ const monitor = defineCommand({
   usage: '[--group <name>] [--once | --forget]',
   options: {
     ...tasksOption,
-    ...jsonOption,
     ...auditStoreOption,
     group: option(
       'name',
@@ -158,7 +156,7 @@ const monitor = defineCommand({
 const groups = defineCommand({
   name: 'tasks groups',
   summary: 'lists the consumer groups of task streams and their lag',
-  options: { ...tasksOption, ...jsonOption },
+  options: tasksOption,
   examples: ['millrace tasks groups', 'millrace tasks groups --json'],
   async run(context) {
     const { values, paint } = context;

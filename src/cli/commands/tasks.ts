@@ -20,7 +20,6 @@ import {
   defined,
   durationMs,
   flag,
-  jsonOption,
   oneOf,
   option,
   pageSizeOf,
@@ -74,7 +73,6 @@ const enqueue = defineCommand({
     delay: option('time', 'delay before the job is due: 30s, 15m, 12h'),
     label: repeatable('name=value', 'label for filters (repeatable)'),
     lines: flag('reads one payload per line from stdin'),
-    ...jsonOption,
   },
   examples: [
     `millrace tasks enqueue email-send '{"to":"c-1"}' --key welcome-c-1`,
@@ -134,7 +132,6 @@ const list = defineCommand({
     ...taskFilterOptions,
     ...pageSizeOption,
     after: option('cursor', 'cursor of the previous page'),
-    ...jsonOption,
   },
   examples: [
     'millrace tasks list --type email-send --state failed',
@@ -155,7 +152,7 @@ const show = defineCommand({
   name: 'tasks show',
   summary: 'shows a job: its payload, steps, result or error, and its timeline',
   usage: '<id>',
-  options: { ...tasksOption, ...jsonOption },
+  options: tasksOption,
   examples: ['millrace tasks show email-send.01932f0c-6f2e-7c3a-9b1d-2f6a1c0e5d77'],
   argument: 'id',
   async run(context) {
@@ -176,7 +173,6 @@ const tail = defineCommand({
   usage: '[<id>]',
   options: {
     ...tasksOption,
-    ...jsonOption,
     type: option('type', 'only this task type'),
     ...tenantOption,
   },
@@ -207,7 +203,7 @@ const tail = defineCommand({
 const types = defineCommand({
   name: 'tasks types',
   summary: 'lists task types with their mode, concurrency and jobs',
-  options: { ...tasksOption, ...jsonOption },
+  options: tasksOption,
   examples: ['millrace tasks types', 'millrace tasks types --json'],
   async run(context) {
     await using opened = await openFolderTasks(context, context.values.tasks);
@@ -225,7 +221,7 @@ const types = defineCommand({
 const workers = defineCommand({
   name: 'tasks workers',
   summary: 'lists active and stale workers',
-  options: { ...tasksOption, ...jsonOption },
+  options: tasksOption,
   examples: ['millrace tasks workers'],
   async run(context) {
     await using opened = await openFolderTasks(context, context.values.tasks);

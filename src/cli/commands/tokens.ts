@@ -4,7 +4,7 @@ import { tokenScopes } from '../../platform/tokens/scopes.ts';
 import { tokenState } from '../../platform/tokens/token.ts';
 import { audited, operatorName } from '../audit.ts';
 import { defineCommand, type Command } from '../command.ts';
-import { defined, futureTime, jsonOption, oneOf, option, repeatable } from '../options.ts';
+import { defined, futureTime, oneOf, option, repeatable } from '../options.ts';
 import { openExistingStore, openStore, storeOption } from '../stores.ts';
 import { textTable } from '../terminal/text.ts';
 
@@ -19,7 +19,6 @@ const create = defineCommand({
     scope: repeatable('scope', `${tokenScopes.join(', ')} (repeatable; default: read)`),
     tenant: option('name', 'limits the token to this tenant (default: all tenants)'),
     expires: option('when', 'after 12h, 30d, …, or on a date (default: never)'),
-    ...jsonOption,
   },
   examples: [
     'millrace token create ops --scope admin',
@@ -54,7 +53,7 @@ const create = defineCommand({
 const list = defineCommand({
   name: 'token list',
   summary: 'lists all tokens: scopes, tenant, expiry, revocation',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace token list', 'millrace token list --json'],
   async run(context) {
     const { openTokens } = await import('../../platform/tokens/open-tokens.ts');
@@ -84,7 +83,7 @@ const revoke = defineCommand({
   name: 'token revoke',
   summary: 'revokes a token and closes its connections',
   usage: '<name or id>',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace token revoke shop'],
   argument: 'name or id',
   async run(context) {

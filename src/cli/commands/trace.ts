@@ -7,7 +7,7 @@ import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import type { EventStore } from '../../store/event-store.ts';
 import type { TraceSources } from '../../traces/create-traces.ts';
 import { defineCommand, type CommandContext } from '../command.ts';
-import { jsonOption, option, tenantOption, nonNegativeInteger } from '../options.ts';
+import { option, tenantOption, nonNegativeInteger } from '../options.ts';
 import { openExistingRoles, openOutbox, outboxOption } from '../stores.ts';
 import { traceText } from './trace-text.ts';
 
@@ -19,7 +19,6 @@ export const traceCommand = defineCommand({
     ...outboxOption,
     ...tenantOption,
     wait: option('ms', 'maximum wait for the trace index to catch up (default: 2000)'),
-    ...jsonOption,
   },
   examples: ['millrace trace order-4711', 'millrace trace order-4711 --json'],
   argument: 'correlation id',

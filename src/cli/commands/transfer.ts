@@ -24,7 +24,6 @@ import {
   eventFilterOf,
   eventFilterOptions,
   flag,
-  jsonOption,
   option,
 } from '../options.ts';
 import {
@@ -51,7 +50,6 @@ export const exportCommand = defineCommand({
     force: flag('overwrites an existing file'),
     after: option('position', 'only events after this position'),
     ...eventFilterOptions,
-    ...jsonOption,
   },
   examples: [
     'millrace export --out events.ndjson',
@@ -138,7 +136,6 @@ export const importCommand = defineCommand({
   options: {
     ...storeOption,
     in: option('file', 'input file; .gz is decompressed, - is stdin (default: -)'),
-    ...jsonOption,
   },
   examples: [
     'millrace import --in events.ndjson',
@@ -201,7 +198,7 @@ function warnAboutImport(
 export const scavengeCommand = defineCommand({
   name: 'scavenge',
   summary: 'permanently removes events that retention or deletion hides',
-  options: { ...storeOption, ...jsonOption },
+  options: storeOption,
   examples: ['millrace scavenge', 'millrace scavenge --store postgres://localhost/shop --json'],
   async run(context) {
     const { stderr, signal, paint } = context;
@@ -229,7 +226,6 @@ export const forgetCommand = defineCommand({
   options: {
     ...storeOption,
     yes: flag('confirms the permanent loss of the data'),
-    ...jsonOption,
   },
   examples: ['millrace forget customer-4711 --yes'],
   argument: 'subject: the dataSubject header of the events',
@@ -256,7 +252,6 @@ export const migrateCommand = defineCommand({
     outbox: flag('migrates the schema of the outbox instead (core_outbox in PostgreSQL)'),
     print: flag('prints the SQL of pending migrations, and applies none'),
     all: flag('with --print: all migrations, without a connection'),
-    ...jsonOption,
   },
   examples: [
     'millrace migrate',

@@ -8,6 +8,7 @@ import { urlInFolder } from '../../contracts/engine-url.ts';
 import type { RateLimit } from '../../delivery/rate-limit.ts';
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform, PlatformConfig } from '../create-platform.ts';
+import { urlFields } from '../engines/engine-table.ts';
 import { archiveKeysOf } from '../engines/open-cold-storage.ts';
 import { checkSettings } from './check-settings.ts';
 import type { NotifySettings } from './notify-settings.ts';
@@ -177,19 +178,14 @@ export function withEnvironment(
 type Text = (name: string) => string | undefined;
 
 function enginesOf(written: EngineUrls, text: Text, cwd: string): EngineUrls {
-  const urlOf = (variable: string, fallback: string | undefined): string | undefined => {
-    const url = text(variable) ?? fallback;
-    return url && urlInFolder(url, cwd);
-  };
   const store = text('ESDB_CONNECTION_STRING') ?? written.store ?? storeUrlDefault;
-  return {
-    store: urlOf('MILLRACE_STORE', store),
-    keys: urlOf('MILLRACE_KEYS', written.keys),
-    outbox: urlOf('MILLRACE_OUTBOX', written.outbox),
-    queue: urlOf('MILLRACE_QUEUE', written.queue),
-    bus: urlOf('MILLRACE_BUS', written.bus),
-    tasks: urlOf('MILLRACE_TASKS', written.tasks),
-  };
+  const fallbacks: EngineUrls = { ...written, store };
+  return Object.fromEntries(
+    urlFields.map((field) => {
+      const url = text(`MILLRACE_${field.toUpperCase()}`) ?? fallbacks[field];
+      return [field, url && urlInFolder(url, cwd)];
+    }),
+  );
 }
 
 /** A key of the environment replaces both keys of the file. */

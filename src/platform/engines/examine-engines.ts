@@ -77,7 +77,6 @@ export async function examineEngines(
 
 type EngineExamination = Examination & {
   readonly migrate: 'auto' | 'off';
-  /** The database of the checkpoints. */
   readonly checkpoints: EngineUrl | undefined;
 };
 

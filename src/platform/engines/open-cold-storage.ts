@@ -52,7 +52,6 @@ function invalid(message: string): MillraceError {
   return new MillraceError('CONFIG_INVALID', message, { details: { field: 'archive' } });
 }
 
-/** The bucket credentials of the environment. */
 export function archiveKeysOf(
   env: Readonly<Record<string, string | undefined>>,
 ): ArchiveKeys | undefined {

@@ -25,9 +25,7 @@ export interface EngineOptions extends EventStoreOptions, OutboxLedgerOptions {
 }
 
 export interface EngineSet extends AsyncDisposable {
-  /** Which engine has which role. */
   readonly roles: readonly ResolvedRole[];
-  /** Whether some engine has the role. */
   has(role: RoleName): boolean;
   /** Whether both roles are in one database. */
   isShared(one: RoleName, other: RoleName): boolean;

@@ -24,13 +24,11 @@ export interface PlatformEngines extends AsyncDisposable, ProjectionRoles, Comma
   readonly outboxQueue: WorkQueue | undefined;
   /** Opened on first use; always the same object. */
   readonly bus: () => Promise<Bus>;
-  /** The engine of the jobs. */
   readonly tasks: () => Promise<TaskEngine>;
   /** The bus in the engine of the jobs, which has their streams. */
   readonly taskBus: () => Promise<Bus>;
   readonly keys: () => Promise<KeyStore>;
   readonly queue: () => Promise<WorkQueue>;
-  /** Which engine has which role. */
   readonly roles: readonly ResolvedRole[];
   has(role: RoleName): boolean;
 }

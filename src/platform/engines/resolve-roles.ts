@@ -9,7 +9,6 @@ import { isSameDatabase, parseEngineUrl, type EngineUrl } from './engine-url.ts'
 /** A URL for each role; the defaults follow from the store. */
 export type EngineUrls = { readonly [Field in UrlField]?: string | undefined };
 
-/** How much a process needs a role. */
 export type Need = 'required' | 'optional' | 'unused';
 
 export interface ResolveOptions {

@@ -11,9 +11,7 @@ export interface RoleReport {
   readonly engine?: string | undefined;
   /** Without secrets. */
   readonly url?: string | undefined;
-  /** What an acknowledged write survives. */
   readonly survives?: string | undefined;
-  /** Which processes see the same data. */
   readonly sharedBy?: string | undefined;
   readonly warning?: string | undefined;
 }

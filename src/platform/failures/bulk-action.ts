@@ -11,7 +11,7 @@ import {
   type FailurePlatform,
   type FailureSource,
 } from './failure-sources.ts';
-import { matches, readFailures, type FailureFilter } from './failures.ts';
+import { matches, readFailures, type FailureFilter, type Failures } from './failures.ts';
 
 export const bulkActions = ['replay', 'retry', 'discard'] as const;
 
@@ -36,12 +36,6 @@ export interface BulkItem {
   readonly outcome: 'waiting' | 'done' | 'unchanged';
 }
 
-export interface BulkMatch {
-  readonly items: readonly Failure[];
-  /** False: there are more failures than were read. */
-  readonly isComplete: boolean;
-}
-
 const pageSize = 250;
 
 export const bulkType = taskType('millrace-bulk', { workers: 1, stepTimeoutMs: 300_000 });
@@ -50,7 +44,7 @@ export const bulkType = taskType('millrace-bulk', { workers: 1, stepTimeoutMs: 3
 export async function matchFailures(
   platform: FailurePlatform,
   { action, filter, until }: BulkRequest,
-): Promise<BulkMatch> {
+): Promise<Failures> {
   const { items, isComplete } = await readFailures(platform, { ...filter, until });
   return { items: items.filter((each) => isChangeable(action, each)), isComplete };
 }

@@ -2,8 +2,6 @@
 // comparison with former versions.
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
-import { systemClock } from '../../foundation/clock.ts';
-import { silentObserver } from '../../foundation/observer.ts';
 import { createModuleContext, type PlatformModule } from './platform-module.ts';
 
 export interface ModuleSchema {
@@ -23,7 +21,7 @@ export interface ModuleSchemas {
 
 /** Commands and tasks are described as they are sent, events as they are stored. */
 export function moduleSchemas(modules: readonly PlatformModule[]): ModuleSchemas {
-  const { context } = createModuleContext({ clock: systemClock, observer: silentObserver });
+  const { context } = createModuleContext();
   const aggregates = modules.flatMap((each) => each.aggregates ?? []);
   const tasks = modules.flatMap(({ tasks: own = [] }) =>
     typeof own === 'function' ? own(context) : own,

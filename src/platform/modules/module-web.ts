@@ -3,25 +3,20 @@
 
 import type { Static, TObject } from 'typebox';
 import type { TenantLookup } from '../../contracts/tenant.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Observer } from '../../foundation/observer.ts';
 import type { EventStore } from '../../store/event-store.ts';
-import type { HandleCommand, LoadAggregate } from '../platform-commands.ts';
-import type { ReadDocuments, WaitForProjection } from '../platform-projections.ts';
+import type { HandleCommand } from '../platform-commands.ts';
+import type { ModuleContext } from './platform-module.ts';
 import type { Principal } from './principal.ts';
 import type { ApiRequest, ProblemDetails, Route } from './route.ts';
 
 /** The parts of the platform for routes and messages. */
-export interface WebContext {
+export interface WebContext extends Pick<
+  ModuleContext,
+  'clock' | 'documents' | 'load' | 'observer' | 'waitFor'
+> {
   readonly store: EventStore;
   readonly tenants: TenantLookup;
-  readonly clock: Clock;
-  readonly observer: Observer;
   readonly handle: HandleCommand;
-  readonly load: LoadAggregate;
-  readonly documents: ReadDocuments;
-  /** Waits until read models contain the writes of the caller. */
-  readonly waitFor: WaitForProjection;
 }
 
 /** Created for each server that is started; disposed when the server has stopped. */

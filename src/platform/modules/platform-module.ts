@@ -7,9 +7,9 @@ import type { NewEvent } from '../../contracts/envelope.ts';
 import { checkIdentifier } from '../../contracts/identifier.ts';
 import type { DestinationSettings } from '../../delivery/create-delivery.ts';
 import type { Destination } from '../../delivery/destination.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import { systemClock, type Clock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
-import type { Observer } from '../../foundation/observer.ts';
+import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { OutboxProjectorDefinition } from '../../outbox/outbox-projector.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { SendCommand } from '../../reactors/reaction.ts';
@@ -187,7 +187,10 @@ export function defineModule(module: PlatformModule): PlatformModule {
 type PlatformParts = Omit<ModuleContext, 'clock' | 'observer'>;
 
 /** Modules are bound before the engines are opened; `connect` then completes their context. */
-export function createModuleContext(given: Pick<ModuleContext, 'clock' | 'observer'>): {
+export function createModuleContext({
+  clock = systemClock,
+  observer = silentObserver,
+}: Partial<Pick<ModuleContext, 'clock' | 'observer'>> = {}): {
   readonly context: ModuleContext;
   readonly connect: (parts: PlatformParts) => void;
 } {
@@ -202,7 +205,8 @@ export function createModuleContext(given: Pick<ModuleContext, 'clock' | 'observ
   return {
     connect: (complete) => void (connected = complete),
     context: {
-      ...given,
+      clock,
+      observer,
       send: (request) => parts().send(request),
       load: (aggregate, address) => parts().load(aggregate, address),
       readAll: (options) => parts().readAll(options),

@@ -52,7 +52,6 @@ interface Guarded {
   readonly isGlobal?: boolean | undefined;
 }
 
-/** The scope and the tenant of the caller against those of a route. */
 export function checkRouteAccess(
   { access, isGlobal }: Guarded,
   principal: Principal | undefined,
@@ -61,7 +60,6 @@ export function checkRouteAccess(
   if (isGlobal === true) checkGlobal(principal);
 }
 
-/** Whether a caller with these rights may call the route. */
 export function mayCall(
   { access, isGlobal }: Guarded,
   { scopes, tenant }: Pick<Principal, 'scopes' | 'tenant'>,

@@ -67,9 +67,7 @@ export interface TextResponse extends Pick<JsonResponse, 'headers' | 'status'> {
 }
 
 /** Each chunk is written when it is produced, at the pace of the client. */
-export interface StreamResponse {
-  readonly status?: number | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+export interface StreamResponse extends Pick<JsonResponse, 'headers' | 'status'> {
   readonly contentType: string;
   readonly stream: AsyncIterable<string | Uint8Array>;
 }

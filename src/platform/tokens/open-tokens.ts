@@ -1,7 +1,6 @@
 // The tokens of a store, as events of a system stream: a revocation reaches all processes that follow it.
 
 import { systemClock, type Clock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import { silentObserver, type Observer } from '../../foundation/observer.ts';
 import type { TenantLookup } from '../../contracts/tenant.ts';
@@ -25,6 +24,7 @@ import {
   hashTokenSecret,
   tokenIdOf,
   tokenState,
+  tokenUnknown,
   type NewToken,
   type Token,
   type VerifiedToken,
@@ -186,10 +186,4 @@ export async function openTokens(store: EventStore, options: TokensOptions = {})
     if (found === undefined) throw tokenUnknown(id);
     return found;
   }
-}
-
-function tokenUnknown(nameOrId: string): MillraceError {
-  return new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
-    details: { token: nameOrId },
-  });
 }

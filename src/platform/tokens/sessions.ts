@@ -18,6 +18,7 @@ import {
   hashTokenSecret,
   tokenIdOf,
   tokenState,
+  tokenUnknown,
   type SessionActor,
   type Token,
   type VerifiedToken,
@@ -103,12 +104,9 @@ export function createSessions({
 
   const parentOf = (nameOrId: string): Token => {
     const found = book.find(nameOrId);
-    if (found?.kind === undefined && found !== undefined) {
-      if (tokenState(found, clock.now()) === 'live') return found;
-    }
-    throw new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
-      details: { token: nameOrId },
-    });
+    const isKey = found !== undefined && found.kind === undefined;
+    if (isKey && tokenState(found, clock.now()) === 'live') return found;
+    throw tokenUnknown(nameOrId);
   };
 
   return {

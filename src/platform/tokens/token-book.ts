@@ -30,7 +30,6 @@ export interface TenantAdded {
 
 interface KnownToken {
   readonly token: Token;
-  /** The hash of the secret. */
   readonly hash: string;
 }
 
@@ -95,13 +94,18 @@ export function createTokenBook(): TokenBook {
     tenants,
     apply(event) {
       const { type, payload, occurredAt } = event;
-      if (type === tokenRevokedType && isRevoked(payload)) return revoke(payload, occurredAt);
-      if (type === tenantAddedType && isTenantAdded(payload)) {
+      if (type === tokenRevokedType && hasTexts<TokenRevoked>(payload, 'id')) {
+        return revoke(payload, occurredAt);
+      }
+      if (type === tenantAddedType && hasTexts<TenantAdded>(payload, 'tenant')) {
         tenants.add(payload.tenant);
         return [];
       }
       // Ignoring an unreadable revocation would accept its token.
-      if (type !== tokenCreatedType || !isCreated(payload)) throw unreadable(event);
+      const isCreated = hasTexts<TokenCreated>(payload, 'id', 'name', 'hash');
+      if (type !== tokenCreatedType || !isCreated || !Array.isArray(payload.scopes)) {
+        throw unreadable(event);
+      }
       create(payload, occurredAt);
       return [];
     },
@@ -138,17 +142,12 @@ export function createTokenBook(): TokenBook {
   };
 }
 
-function isCreated(payload: unknown): payload is TokenCreated {
-  const { id, name, hash, scopes } = (payload ?? {}) as Partial<TokenCreated>;
-  return [id, name, hash].every((each) => typeof each === 'string') && Array.isArray(scopes);
-}
-
-function isRevoked(payload: unknown): payload is TokenRevoked {
-  return typeof ((payload ?? {}) as Partial<TokenRevoked>).id === 'string';
-}
-
-function isTenantAdded(payload: unknown): payload is TenantAdded {
-  return typeof ((payload ?? {}) as Partial<TenantAdded>).tenant === 'string';
+function hasTexts<Payload>(
+  payload: unknown,
+  ...fields: readonly (keyof Payload)[]
+): payload is Payload {
+  const given = (payload ?? {}) as Payload;
+  return fields.every((field) => typeof given[field] === 'string');
 }
 
 function unreadable({ stream, revision, type }: RecordedEvent): MillraceError {

@@ -3,6 +3,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { MillraceError } from '../../foundation/error.ts';
 import { createTenantDirectory } from '../../contracts/tenant.ts';
+import type { Principal } from '../modules/principal.ts';
 import { tokenScopes, type TokenScope } from './scopes.ts';
 
 export interface Token {
@@ -26,13 +27,7 @@ export interface Token {
 }
 
 /** Fields of the credentials that a session was created from. */
-export interface SessionActor {
-  readonly kind: 'token' | 'jwt';
-  readonly name: string;
-  readonly person?: string;
-  readonly username?: string;
-  readonly email?: string;
-}
+export type SessionActor = Pick<Principal, 'email' | 'kind' | 'name' | 'person' | 'username'>;
 
 export interface VerifiedToken {
   readonly token: Token;
@@ -57,7 +52,6 @@ export type TokenState = 'live' | 'expired' | 'revoked';
 export const tokenLimits = {
   nameCharsMax: 60,
   byCharsMax: 120,
-  /** Maximum number of active tokens. */
   tokensMax: 10_000,
 } as const;
 
@@ -74,7 +68,6 @@ export function tokenState({ expiresAt, revokedAt }: Token, nowMs: number): Toke
   return expiresAt !== undefined && Date.parse(expiresAt) <= nowMs ? 'expired' : 'live';
 }
 
-/** Validates a request before anything is written. */
 export function checkNewToken(wanted: NewToken, nowMs: number): void {
   const { name, scopes, tenant, expiresAt, by } = wanted;
   if (!/^[a-z0-9][a-z0-9._-]*$/.test(name) || name.length > tokenLimits.nameCharsMax) {
@@ -104,6 +97,12 @@ export function tokenInvalid(field: string, reason: string): MillraceError {
   });
 }
 
+export function tokenUnknown(nameOrId: string): MillraceError {
+  return new MillraceError('TOKEN_UNKNOWN', `unknown or revoked token '${nameOrId}'`, {
+    details: { token: nameOrId },
+  });
+}
+
 /**
  * A secret is shown once and stored as a hash. It contains the token's id, so only one hash is compared. 256 random
  * bits cannot be guessed, so no slow hash is needed.
@@ -123,12 +122,10 @@ export function tokenIdOf(secret: string): string | undefined {
   return `${time}-${low}-${version}-${variant}-${node}`;
 }
 
-/** The SHA-256 hash of a secret, in hexadecimal. */
 export function hashTokenSecret(secret: string): string {
   return hash('sha256', secret, 'hex');
 }
 
-/** Compares in constant time. */
 export function fitsTokenHash(secret: string, keptHash: string): boolean {
   const given = hash('sha256', secret, 'buffer');
   const stored = Buffer.from(keptHash, 'hex');

@@ -32,13 +32,9 @@ export interface Sample {
   readonly jobs?: number;
 }
 
-export interface OverviewPoint {
+export interface OverviewPoint extends Omit<Sample, 'atMs' | 'head'> {
   readonly at: string;
   readonly eventsPerSecond?: number;
-  readonly lagSeconds?: number;
-  readonly failures?: number;
-  readonly outbox?: number;
-  readonly jobs?: number;
 }
 
 interface Facts {

@@ -1,13 +1,14 @@
 // Finds what an id belongs to, so that any id can be pasted into the console.
 
 import { Type } from '../../contracts/type.ts';
-import { hasCode } from '../../foundation/error.ts';
 import { readFailures, type FailureFilter } from '../../platform/failures/failures.ts';
 import { mayCall } from '../../platform/modules/principal.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
+import { jobWithId } from '../../platform/traced-work.ts';
 import { sagaAt } from '../../reactors/saga-admin.ts';
 import { isWithin, returns, routesOf, type ApiPlatform } from '../api/api-context.ts';
 import { closed, text } from '../api/admin/admin-context.ts';
+import type { TracedEvent } from '../../traces/trace-node.ts';
 
 const { get } = routesOf('console', 'read');
 
@@ -146,12 +147,7 @@ function eventMatch(
     type,
     stream,
     revision,
-  }: {
-    readonly eventId: string;
-    readonly type: string;
-    readonly stream: string;
-    readonly revision: number;
-  },
+  }: Pick<TracedEvent, 'eventId' | 'revision' | 'stream' | 'type'>,
   correlationId: string | undefined,
 ): Match {
   return { kind: 'event', id: eventId, title: type, stream, revision, correlationId };
@@ -275,16 +271,9 @@ async function findJob(
   request: ApiRequest,
   id: string,
 ): Promise<readonly Match[]> {
-  if (!engines.has('tasks')) return [];
-  try {
-    const found = await (await tasks()).get(id);
-    if (found === undefined || !isWithin(request, found.tenant)) return [];
-    return [{ kind: 'job', id, title: found.type, correlationId: found.correlationId }];
-  } catch (error) {
-    // The text is not the id of a job.
-    if (hasCode(error, 'TASK_UNKNOWN') || hasCode(error, 'TASK_INVALID')) return [];
-    throw error;
-  }
+  const found = engines.has('tasks') ? await jobWithId(await tasks(), id) : undefined;
+  if (found === undefined || !isWithin(request, found.tenant)) return [];
+  return [{ kind: 'job', id, title: found.type, correlationId: found.correlationId }];
 }
 
 /** Tokens by id or name, for those who may list them. */
@@ -299,8 +288,6 @@ async function findToken(
   return found === undefined ? [] : [{ kind: 'token', id: found.id, title: found.name }];
 }
 
-const uuidShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 function isUuid(id: string): boolean {
-  return uuidShape.test(id);
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id);
 }

@@ -1,35 +1,22 @@
 // Handles the waiting events of one stream in order, each with its own attempts. The remaining events are
 // retried later.
 
-import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
-import type { Observer } from '../../foundation/observer.ts';
-import type { EventStore } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
 import { withAttempt } from '../dead-letter.ts';
 import { decideRetry } from '../rules/decide-retry.ts';
-import type {
-  Fence,
-  Settlement,
-  SubscriptionStorage,
-  WaitingEvent,
-} from '../subscription-storage.ts';
-import type { Subscription } from '../subscription.ts';
-import type { HandlerCalls } from './handler-call.ts';
-import type { ParkedStreams } from './parked-streams.ts';
-import type { LaneItem } from './lane-work.ts';
+import type { Settlement, SubscriptionStorage, WaitingEvent } from '../subscription-storage.ts';
+import type { LaneItem, LaneWorkOptions } from './lane-work.ts';
+import type { ShardRunnerOptions } from './shard-runner.ts';
 
-export interface DrainOptions {
-  readonly store: EventStore;
+export interface DrainOptions
+  extends
+    Pick<ShardRunnerOptions<unknown>, 'fence' | 'observer' | 'store'>,
+    Pick<
+      LaneWorkOptions,
+      'calls' | 'clock' | 'deadLetter' | 'parkedStreams' | 'signal' | 'subscription'
+    > {
   readonly storage: Pick<SubscriptionStorage, 'settle' | 'waiting'>;
-  readonly subscription: Subscription;
-  readonly fence: Fence;
-  readonly clock: Clock;
-  readonly observer: Observer;
-  readonly parkedStreams: ParkedStreams;
-  readonly calls: HandlerCalls;
-  readonly deadLetter: (item: LaneItem, error: unknown) => Promise<void>;
-  readonly signal: AbortSignal;
   readonly isStopping: () => boolean;
   /** The stream is no longer parked; these items arrived during the drain. */
   readonly onReleased: (items: readonly LaneItem[]) => void;

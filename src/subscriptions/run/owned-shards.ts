@@ -1,23 +1,17 @@
 // The shards that this process owns, each with its lease, fence token and runner.
 
-import type { Clock } from '../../foundation/clock.ts';
 import { hasCode } from '../../foundation/error.ts';
-import type { IdSource } from '../../foundation/ids.ts';
-import type { Observer } from '../../foundation/observer.ts';
 import { holdLease, type HeldLease } from '../../loops/hold-lease.ts';
-import type { EventStore } from '../../store/event-store.ts';
-import type { ResolveTenant } from '../../store/stream-owners.ts';
 import type { Position } from '../../store/position.ts';
 import { subscriptionLimits } from '../subscription-limits.ts';
-import {
-  leaseLost,
-  type AddedDeadLetter,
-  type ShardKey,
-  type SubscriptionStorage,
-} from '../subscription-storage.ts';
-import type { Subscription } from '../subscription.ts';
+import { leaseLost, type ShardKey } from '../subscription-storage.ts';
 import { createShardFailures, type FailingShard } from './failing-shards.ts';
-import { runShard, type RunnerTuning, type ShardRunner, type ShardStatus } from './shard-runner.ts';
+import {
+  runShard,
+  type ShardRunner,
+  type ShardRunnerOptions,
+  type ShardStatus,
+} from './shard-runner.ts';
 import { createSharedFeed } from './shared-feed.ts';
 
 interface Owned {
@@ -26,20 +20,13 @@ interface Owned {
   releasing: Promise<void> | undefined;
 }
 
-export interface OwnedShardsOptions<Transaction> {
-  readonly store: EventStore;
-  readonly storage: SubscriptionStorage<Transaction>;
-  readonly subscription: Subscription<Transaction>;
-  readonly clock: Clock;
-  readonly ids: IdSource;
-  readonly observer: Observer;
+export interface OwnedShardsOptions<Transaction> extends Omit<
+  ShardRunnerOptions<Transaction>,
+  'feed' | 'fence'
+> {
   readonly worker: string;
-  readonly resolveTenant: ResolveTenant | undefined;
   readonly leaseMs: number;
-  readonly tuning: RunnerTuning;
   readonly restartDelayMs: number;
-  readonly onDeadLetter: (added: AddedDeadLetter) => void;
-  readonly onProgress: () => void;
   readonly onEnded: () => void;
 }
 

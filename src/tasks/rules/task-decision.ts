@@ -3,7 +3,7 @@
 
 import { backoffMs } from '../../foundation/backoff.ts';
 import { invalid } from './check-task.ts';
-import type { HeadChange } from '../task-engine.ts';
+import type { HeadChange, TaskChange } from '../task-engine.ts';
 import { fieldBytes, neverMs, type StoredTask } from '../task-job.ts';
 import { taskLimits as limits } from '../task-limits.ts';
 import {
@@ -17,11 +17,7 @@ import {
 import type { SignalMaker, TaskSignal } from '../task-signal.ts';
 import type { TaskBackoff, TaskType } from '../task-type.ts';
 
-export interface Decision {
-  readonly head: HeadChange;
-  readonly fields: Readonly<Record<string, string | null>>;
-  readonly signals: readonly TaskSignal[];
-}
+export type Decision = Pick<TaskChange, 'fields' | 'head' | 'signals'>;
 
 export interface DecideContext {
   readonly nowMs: number;
