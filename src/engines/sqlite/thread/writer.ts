@@ -32,19 +32,15 @@ export interface SqliteWriter extends AsyncDisposable {
     inline?: InlineWrites,
   ): Promise<ResultOf<'store.append'>>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
-  /** Calls `onCommitted` before it resolves, in the order of commits. */
-  call<Call extends WriterCall>(
-    call: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
-  ): Promise<ResultOf<Call['operation']>>;
+  call<Call extends WriterCall>(call: Call): Promise<ResultOf<Call['operation']>>;
 }
 
 type AnyResult = ResultOf<OperationName>;
 
 interface Pending {
   readonly isAppend: boolean;
-  /** Called once, in the turn of the event loop in which the result arrived. */
-  onCommitted: ((result: AnyResult) => void) | undefined;
+  /** Called in the turn of the event loop in which the result arrived. */
+  readonly onCommitted: ((result: AnyResult) => void) | undefined;
   readonly resolve: (result: AnyResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -96,7 +92,6 @@ export async function startSqliteWriter(
   const onMessage = (message: MessageFromWriter | object): void => {
     if (!('kind' in message)) return;
     if (message.kind === 'replies') settleAll(message);
-    else if (message.kind === 'committed') message.replies.forEach(reportCommitted);
     else if (message.kind === 'opened') opened.resolve();
     else if (message.kind === 'closed') leaveThread();
     else opened.reject(fromFailure(message.failure, path));
@@ -148,21 +143,16 @@ export async function startSqliteWriter(
   }
 
   function settle(reply: WriterReply): void {
-    if (reply.ok) reportCommitted(reply);
     const waiter = pending.get(reply.id);
     pending.delete(reply.id);
     if (waiter === undefined) return;
     if (waiter.isAppend) appending -= 1;
-    if (reply.ok) waiter.resolve(reply.result);
-    else waiter.reject(fromFailure(reply.failure, path));
-  }
-
-  function reportCommitted(reply: WriterReply): void {
-    const waiter = pending.get(reply.id);
-    if (waiter === undefined || !reply.ok) return;
-    const { onCommitted } = waiter;
-    waiter.onCommitted = undefined;
-    onCommitted?.(reply.result);
+    if (!reply.ok) {
+      waiter.reject(fromFailure(reply.failure, path));
+      return;
+    }
+    waiter.onCommitted?.(reply.result);
+    waiter.resolve(reply.result);
   }
 
   /** Called in the next turn: a caller that got its reply usually sends another request before that. */
@@ -227,11 +217,8 @@ export async function startSqliteWriter(
     bundled = 0;
   }
 
-  function call<Call extends WriterCall>(
-    request: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
-  ): Promise<ResultOf<Call['operation']>> {
-    return send<Call['operation']>((id) => ({ ...request, id }), onCommitted);
+  function call<Call extends WriterCall>(request: Call): Promise<ResultOf<Call['operation']>> {
+    return send<Call['operation']>((id) => ({ ...request, id }));
   }
 
   return {
