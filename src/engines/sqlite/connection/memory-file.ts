@@ -19,7 +19,7 @@ import { appendedRows, type SqliteWriter } from '../thread/writer.ts';
 import type { TailRow } from '../../../store/append-tail.ts';
 import type { SqliteReader } from '../store/reader.ts';
 import { createSubjectKeys } from '../store/subject-keys.ts';
-import type { SqliteWatch } from './watch.ts';
+import { isTrueOrFails, type SqliteWatch } from './watch.ts';
 import { sqliteDatabase } from './database.ts';
 import { readError } from './error.ts';
 import type { SqliteFile } from './file.ts';
@@ -72,7 +72,8 @@ export function sqliteMemoryFile({
       operations.begin();
       const result = execute<Call['operation']>(request);
       database.exec('commit');
-      onCommitted?.(result);
+      // In separate microtasks: after the commit, no error of a reader may fail the request.
+      queueMicrotask(() => onCommitted?.(result));
       for (const { check } of watches) queueMicrotask(check);
       return result;
     } catch (error) {
@@ -115,7 +116,7 @@ export function sqliteMemoryFile({
       let isWaiting = false;
       const watch = {
         check() {
-          if (isWaiting && hasMore()) onMore();
+          if (isWaiting && isTrueOrFails(hasMore)) onMore();
         },
         setWaiting(next: boolean) {
           isWaiting = next;

@@ -58,23 +58,14 @@ export function watchCommits(
 }
 
 export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
-  const { pollIntervalMs, onMore } = options;
+  const { pollIntervalMs, hasMore, onMore } = options;
   let waiting = false;
   let retry: NodeJS.Timeout | undefined;
   let retryMs = 0;
 
-  const hasMore = (): boolean => {
-    try {
-      return options.hasMore();
-    } catch {
-      // Wake the reader: its next read fails with the same error and reports it.
-      return true;
-    }
-  };
-
   const check = (): boolean => {
     if (!waiting) return true;
-    const found = hasMore();
+    const found = isTrueOrFails(hasMore);
     if (found) onMore();
     return found;
   };
@@ -139,6 +130,15 @@ export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
       stopWatching();
     },
   };
+}
+
+export function isTrueOrFails(check: () => boolean): boolean {
+  try {
+    return check();
+  } catch {
+    // Wake the reader: its next read fails with the same error and reports it.
+    return true;
+  }
 }
 
 function watchFolder(

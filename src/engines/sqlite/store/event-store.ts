@@ -38,14 +38,15 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
   const keys = createSubjectKeyReader(file.connectKeys);
   const head = createHead();
   const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
-  const watch = file.watch({
-    pollIntervalMs,
-    hasMore: () => !isOwnReplyNear() && head() > headAtWakeUp,
-    onMore: () => {
-      headAtWakeUp = head();
-      waiters.wakeAll();
-    },
-  });
+  const watch = file.watch({ pollIntervalMs, hasMore, onMore: () => waiters.wakeAll() });
+
+  /** True once per head: then all readers are woken. */
+  function hasMore(): boolean {
+    if (isOwnReplyNear()) return false;
+    const before = headAtWakeUp;
+    headAtWakeUp = Math.max(before, head());
+    return headAtWakeUp > before;
+  }
 
   /** Reads the head at most once per commit. */
   function createHead(): () => number {
@@ -82,8 +83,8 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
     head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        const hasMore = (): boolean => tail.last > after || (!isOwnReplyNear() && head() > after);
-        const woken = reading(() => waiters.wait(signal, hasMore));
+        const isReady = (): boolean => tail.last > after || (!isOwnReplyNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, isReady));
         if (waiters.size > 0) watch.setWaiting(true);
         await woken;
       } finally {
