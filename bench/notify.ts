@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TopicDurability } from '../src/topics/topic-bus.ts';
 import { fetchNtfy } from '../tools/engines-ntfy.ts';
 import { root } from '../tools/test-run/test-worker.ts';
 import { ours, type Benchmark, type Case, type Runner } from './benchmark.ts';
@@ -49,57 +48,24 @@ export const benchmark: Benchmark = {
     const program =
       process.env['MILLRACE_ENGINE_NTFY'] ?? (await fetchNtfy(`${root}.millrace/engines`));
     let files = 0;
-    const start = (name: string, durability: TopicDurability): Promise<ServedTopics> => {
+    const start = (name: string): Promise<ServedTopics> => {
       files += 1;
       const file = join(folder, `${process.pid}-${files}.db`);
-      if (name === ours) return startOurs(file, durability);
+      if (name === ours) return startOurs(file);
       return startTheirs(program, name === tuned ? tuning : []);
     };
-    const both = (
-      about: Omit<Case, 'subjects'>,
-      open: Open,
-      durability: TopicDurability = 'synced',
-    ): Case => ({
+    const both = (about: Omit<Case, 'subjects'>, open: Open): Case => ({
       ...about,
       subjects: [ours, theirs, tuned].map((name) => ({
         name,
         async setup() {
           const stack = new AsyncDisposableStack();
-          const server = stack.use(await start(name, durability));
+          const server = stack.use(await start(name));
           return { ...(await open(server, stack)), teardown: () => stack.disposeAsync() };
         },
       })),
     });
     const { messages, rounds } = quick ? timedQuickly : timed;
-    const latency = (name: string, durability: TopicDurability): Case =>
-      both(
-        {
-          name,
-          measure: 'latency',
-          batch: messages,
-          roundsMin: rounds,
-          goals: [theirs, tuned].flatMap((vs) => [
-            { vs, ratioMin: 1 },
-            { vs: `${vs} (p99)`, ratioMin: 1 },
-          ]),
-        },
-        async ({ url }, stack) => {
-          const one = stack.use(await openPublisher(url, topic));
-          const reading = stack.use(await openReaders(url, topic, 1));
-          return {
-            async run(n, record) {
-              for (let turn = 0; turn < n; turn += 1) {
-                const startMs = performance.now();
-                const published = one.publish(`m ${turn}`);
-                await reading.received(1);
-                record(performance.now() - startMs);
-                await published;
-              }
-            },
-          };
-        },
-        durability,
-      );
     return [
       both(
         {
@@ -132,9 +98,33 @@ export const benchmark: Benchmark = {
           };
         },
       ),
-      // ntfy has no such setting: it delivers a message before it stores it.
-      latency('from a publish to a reader, relaxed', 'relaxed'),
-      latency('from a publish to a reader, synced', 'synced'),
+      both(
+        {
+          name: 'from a publish to a reader',
+          measure: 'latency',
+          batch: messages,
+          roundsMin: rounds,
+          goals: [theirs, tuned].flatMap((vs) => [
+            { vs, ratioMin: 1 },
+            { vs: `${vs} (p99)`, ratioMin: 1 },
+          ]),
+        },
+        async ({ url }, stack) => {
+          const one = stack.use(await openPublisher(url, topic));
+          const reading = stack.use(await openReaders(url, topic, 1));
+          return {
+            async run(n, record) {
+              for (let turn = 0; turn < n; turn += 1) {
+                const startMs = performance.now();
+                const published = one.publish(`m ${turn}`);
+                await reading.received(1);
+                record(performance.now() - startMs);
+                await published;
+              }
+            },
+          };
+        },
+      ),
       both(
         {
           name: `memory of ${idle} idle readers`,

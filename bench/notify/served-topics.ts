@@ -3,7 +3,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import type { TopicDurability } from '../../src/topics/topic-bus.ts';
 import { startChild } from '../../src/testing/child-process.ts';
 import { startNtfy } from '../../src/testing/support/topics/ntfy-server.ts';
 
@@ -12,9 +11,9 @@ export interface ServedTopics extends AsyncDisposable {
   readonly pid: number;
 }
 
-export async function startOurs(file: string, durability: TopicDurability): Promise<ServedTopics> {
+export async function startOurs(file: string): Promise<ServedTopics> {
   const script = new URL('./millrace-main.ts', import.meta.url);
-  const child = startChild(script, { input: { file, durability } });
+  const child = startChild(script, { input: { file } });
   const isUrl = (message: unknown): message is { readonly url: string } =>
     typeof (message as { readonly url?: unknown }).url === 'string';
   const { url } = await child.message(isUrl);

@@ -100,11 +100,11 @@ export interface BusEngine extends AsyncDisposable {
 
   /**
    * Stores in the given order (per subject). Without `atomicBatch` some entries may be stored after a rejection;
-   * the caller repeats the append with the same ids. `isRelaxed`: readers may get entries before they are on disk.
+   * the caller repeats the append with the same ids.
    */
   append(
     entries: readonly EngineEntry[],
-    options: { readonly dedupeWindowMs: number; readonly isRelaxed: boolean },
+    options: { readonly dedupeWindowMs: number },
   ): Promise<readonly Appended[]>;
 
   /**

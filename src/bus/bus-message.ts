@@ -19,15 +19,7 @@ export interface NewMessage {
   /** Default: `application/json`. */
   readonly contentType?: string | undefined;
   readonly schemaVersion?: number | undefined;
-  /**
-   * When readers see the message in a bus file. `synced` (default): after it is on disk. `relaxed`: after its
-   * commit, which a power loss within the next milliseconds may undo. `publish` resolves once the message is on
-   * disk, with either value. Redis and NATS ignore this field: the settings of the broker decide.
-   */
-  readonly durability?: MessageDurability | undefined;
 }
-
-export type MessageDurability = 'synced' | 'relaxed';
 
 export interface Published {
   readonly id: string;

@@ -102,12 +102,9 @@ export function createBus(stored: BusEngine, options: BusOptions = {}): Bus {
     },
   };
 
-  async function store(
-    entries: readonly EngineEntry[],
-    { isRelaxed = false } = {},
-  ): Promise<readonly Published[]> {
+  async function store(entries: readonly EngineEntry[]): Promise<readonly Published[]> {
     failIfClosed();
-    const appended = await engine.append(entries, { dedupeWindowMs, isRelaxed });
+    const appended = await engine.append(entries, { dedupeWindowMs });
     const duplicates = appended.filter(({ isDuplicate }) => isDuplicate).length;
     observer.count?.('bus_published_total', {}, entries.length - duplicates);
     if (duplicates > 0) observer.count?.('bus_duplicates_total', {}, duplicates);
@@ -173,11 +170,7 @@ export function createBus(stored: BusEngine, options: BusOptions = {}): Bus {
       checkInteger('messages', messages.length, { min: 0, max: limits.publishMax });
       failIfClosed();
       if (messages.length === 0) return [];
-      const isRelaxed = messages.every(({ durability }) => durability === 'relaxed');
-      return store(
-        messages.map((each) => codec.encode(each)),
-        { isRelaxed },
-      );
+      return store(messages.map((each) => codec.encode(each)));
     },
 
     async group(definition): Promise<BusGroup> {

@@ -122,7 +122,7 @@ export function createDeadLetters(
         data,
         meta,
       }));
-      await engine.append(copies, { dedupeWindowMs, isRelaxed: false });
+      await engine.append(copies, { dedupeWindowMs });
       await engine.remove(
         deadLetterSubject(group),
         found.map(({ sequence }) => sequence),

@@ -44,14 +44,7 @@ export type {
   TrimOrder,
 } from './bus.ts';
 export { busLimits } from './bus-limits.ts';
-export type {
-  BusMessage,
-  Delivery,
-  MessageDurability,
-  NewMessage,
-  Published,
-  SettleOutcome,
-} from './bus-message.ts';
+export type { BusMessage, Delivery, NewMessage, Published, SettleOutcome } from './bus-message.ts';
 export {
   matchesFilter,
   type Appended,

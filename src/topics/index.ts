@@ -12,7 +12,7 @@ export type { PublishParams, PublishRules } from './publish-params.ts';
 export type { PeekedBody } from './publish-body.ts';
 export type { MessageFilter, Since } from './read-params.ts';
 export type { NamedTemplate } from './templates/named-templates.ts';
-export type { TopicBus, TopicBusDelivery, TopicBusMessage, TopicDurability } from './topic-bus.ts';
+export type { TopicBus, TopicBusDelivery, TopicBusMessage } from './topic-bus.ts';
 export type { TopicBatch, TopicReader } from './topic-hub.ts';
 export type { PositionedMessage } from './topic-log.ts';
 export type { TopicAction, TopicAttachment, TopicEvent, TopicMessage } from './topic-message.ts';

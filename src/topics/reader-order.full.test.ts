@@ -12,7 +12,6 @@ import { hasCode } from '../foundation/error.ts';
 import { readPublishParams } from './publish-params.ts';
 import { requestParams } from './request-params.ts';
 import type { Since } from './read-params.ts';
-import type { TopicDurability } from './topic-bus.ts';
 import type { TopicMessage } from './topic-message.ts';
 import { openTopics, type Topics } from './topics.ts';
 import { bodyOf } from '../server/topics/ntfy-body.ts';
@@ -28,13 +27,13 @@ interface Opened extends AsyncDisposable {
   readonly lock: () => () => void;
 }
 
-async function open(durability: TopicDurability, busyTimeoutMs = 60_000): Promise<Opened> {
+async function open(busyTimeoutMs = 60_000): Promise<Opened> {
   await using stack = new AsyncDisposableStack();
   const folder = await createTempFolder('notify');
   stack.defer(() => removeTempFolder(folder));
   const path = join(folder, 'bus.db');
   const { bus } = stack.use(await openSqlite(path, { busyTimeoutMs }));
-  const topics = stack.use(await openTopics(bus, { durability }));
+  const topics = stack.use(await openTopics(bus));
   const all = stack.move();
   return {
     bus,
@@ -105,81 +104,79 @@ const stored = async (topics: Topics): Promise<string[]> =>
     ({ message, event }) => message ?? event,
   );
 
-for (const durability of ['synced', 'relaxed'] as const) {
-  test(`${durability}: no reader sees a message whose commit failed`, async () => {
-    await using opened = await open(durability, 50);
-    const { topics, lock } = opened;
-    await publish(topics, 'one');
-    using reader = read(topics);
-    await reader.live;
-    const unlock = lock();
-    await assert.rejects(publish(topics, 'failed'), (error) => hasCode(error, 'BUS_UNAVAILABLE'));
-    unlock();
-    await publish(topics, 'two');
-    await until('the next message is read', () => reader.seen.length > 0);
-    assert.deepEqual(reader.seen, ['two']);
-    assert.deepEqual(await stored(topics), ['one', 'two']);
-  });
+test('no reader sees a message whose commit failed', async () => {
+  await using opened = await open(50);
+  const { topics, lock } = opened;
+  await publish(topics, 'one');
+  using reader = read(topics);
+  await reader.live;
+  const unlock = lock();
+  await assert.rejects(publish(topics, 'failed'), (error) => hasCode(error, 'BUS_UNAVAILABLE'));
+  unlock();
+  await publish(topics, 'two');
+  await until('the next message is read', () => reader.seen.length > 0);
+  assert.deepEqual(reader.seen, ['two']);
+  assert.deepEqual(await stored(topics), ['one', 'two']);
+});
 
-  test(`${durability}: a reader that joins many others gets each message once`, async () => {
-    await using opened = await open(durability);
-    const { topics } = opened;
-    using many = new DisposableStack();
-    const readers = Array.from({ length: 40 }, () => many.use(read(topics)));
-    await Promise.all(readers.map(({ live }) => live));
-    const publishing = ['one', 'two', 'three'].map((text) => publish(topics, text));
-    const late = many.use(read(topics, { kind: 'all' }));
-    await Promise.all([...publishing, late.live]);
-    await publish(topics, 'four');
-    const all = [...readers, late];
-    await until('all messages are read', () => all.every(({ seen }) => seen.length >= 4));
-    for (const { seen } of all) assert.deepEqual(seen, ['one', 'two', 'three', 'four']);
-    assert.deepEqual(await stored(topics), ['one', 'two', 'three', 'four']);
-  });
+test('a reader that joins many others gets each message once', async () => {
+  await using opened = await open();
+  const { topics } = opened;
+  using many = new DisposableStack();
+  const readers = Array.from({ length: 40 }, () => many.use(read(topics)));
+  await Promise.all(readers.map(({ live }) => live));
+  const publishing = ['one', 'two', 'three'].map((text) => publish(topics, text));
+  const late = many.use(read(topics, { kind: 'all' }));
+  await Promise.all([...publishing, late.live]);
+  await publish(topics, 'four');
+  const all = [...readers, late];
+  await until('all messages are read', () => all.every(({ seen }) => seen.length >= 4));
+  for (const { seen } of all) assert.deepEqual(seen, ['one', 'two', 'three', 'four']);
+  assert.deepEqual(await stored(topics), ['one', 'two', 'three', 'four']);
+});
 
-  test(`${durability}: readers that join at random moments get the order of the log`, async () => {
-    await using opened = await open(durability);
-    const { bus, topics, lock } = opened;
-    using steady = read(topics);
-    await steady.live;
-    for (let seed = 1; seed <= 6; seed += 1) {
-      const random = seededRandom(seed);
-      const readers: { readonly from: number; readonly reading: Reading }[] = [];
-      const before = steady.ids.length;
-      const work: Promise<unknown>[] = [];
-      let unlock: (() => void) | undefined;
-      for (let step = 0; step < 60; step += 1) {
-        const chance = random.below(100);
-        const text = `${seed}.${step}`;
-        if (chance < 55) work.push(publish(topics, text));
-        else if (chance < 65) {
-          // Modules publish to the subject of a topic without the topics.
-          const subject = subjects.notify.topic(topic);
-          work.push(bus.publish({ subject, payload: { message: text } }));
-        } else if (chance < 75) {
-          const from = steady.ids.length;
-          const since: Since =
-            from === 0 ? { kind: 'all' } : { kind: 'id', id: steady.ids[from - 1] ?? '' };
-          readers.push({ from, reading: read(topics, since) });
-        } else if (chance < 85) {
-          unlock?.();
-          unlock = unlock === undefined ? lock() : undefined;
-        } else if (chance < 95) await systemClock.sleep(0);
-        else await systemClock.sleep(2);
-      }
-      unlock?.();
-      await Promise.all(work);
-      await Promise.all(readers.map(({ reading }) => reading.live));
-      await publish(topics, `end of ${seed}`);
-      const log = await stored(topics);
-      await until('all messages are read', () => steady.seen.length === log.length);
-      assert.deepEqual(steady.seen, log, `seed ${seed}`);
-      assert.ok(steady.ids.length > before);
-      for (const { from, reading } of readers) {
-        await until('the last message is read', () => reading.seen.length >= log.length - from);
-        assert.deepEqual(reading.seen, log.slice(from), `seed ${seed}, from ${from}`);
-        reading[Symbol.dispose]();
-      }
+test('readers that join at random moments get the order of the log', async () => {
+  await using opened = await open();
+  const { bus, topics, lock } = opened;
+  using steady = read(topics);
+  await steady.live;
+  for (let seed = 1; seed <= 6; seed += 1) {
+    const random = seededRandom(seed);
+    const readers: { readonly from: number; readonly reading: Reading }[] = [];
+    const before = steady.ids.length;
+    const work: Promise<unknown>[] = [];
+    let unlock: (() => void) | undefined;
+    for (let step = 0; step < 60; step += 1) {
+      const chance = random.below(100);
+      const text = `${seed}.${step}`;
+      if (chance < 55) work.push(publish(topics, text));
+      else if (chance < 65) {
+        // Modules publish to the subject of a topic without the topics.
+        const subject = subjects.notify.topic(topic);
+        work.push(bus.publish({ subject, payload: { message: text } }));
+      } else if (chance < 75) {
+        const from = steady.ids.length;
+        const since: Since =
+          from === 0 ? { kind: 'all' } : { kind: 'id', id: steady.ids[from - 1] ?? '' };
+        readers.push({ from, reading: read(topics, since) });
+      } else if (chance < 85) {
+        unlock?.();
+        unlock = unlock === undefined ? lock() : undefined;
+      } else if (chance < 95) await systemClock.sleep(0);
+      else await systemClock.sleep(2);
     }
-  });
-}
+    unlock?.();
+    await Promise.all(work);
+    await Promise.all(readers.map(({ reading }) => reading.live));
+    await publish(topics, `end of ${seed}`);
+    const log = await stored(topics);
+    await until('all messages are read', () => steady.seen.length === log.length);
+    assert.deepEqual(steady.seen, log, `seed ${seed}`);
+    assert.ok(steady.ids.length > before);
+    for (const { from, reading } of readers) {
+      await until('the last message is read', () => reading.seen.length >= log.length - from);
+      assert.deepEqual(reading.seen, log.slice(from), `seed ${seed}, from ${from}`);
+      reading[Symbol.dispose]();
+    }
+  }
+});

@@ -22,7 +22,7 @@ async function deliverThrough(
   opened.defer(() => removeTempFolder(folder));
   // With a dedupe window of 1 ms, deduplication by the bus cannot hide a second publish.
   const { bus } = opened.use(await openSqlite(join(folder, 'bus.db'), { dedupeWindowMs: 1 }));
-  const log = createTopicLog(bus, { clock, keptMs: 43_200_000, durability: 'synced' });
+  const log = createTopicLog(bus, { clock, keptMs: 43_200_000 });
   const done = Promise.withResolvers<void>();
   let turn = 0;
   const spoiled: TopicLog = {

@@ -20,19 +20,12 @@ interface TopicBusReadOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * When readers see a message: once it is on disk (`synced`), or once it is committed (`relaxed`), which a power
- * loss within the next milliseconds may undo. Either way the publisher gets its response once the message is on disk.
- */
-export type TopicDurability = 'synced' | 'relaxed';
-
 export interface TopicBus {
   publish(message: {
     readonly subject: string;
     readonly payload: unknown;
     readonly id: string;
     readonly headers?: Readonly<Record<string, string>> | undefined;
-    readonly durability?: TopicDurability | undefined;
   }): Promise<unknown>;
   subscribe(
     pattern: string,

@@ -4,12 +4,7 @@ import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { subjectHeader } from '../store/erasure.ts';
 import type { Since } from './read-params.ts';
-import {
-  comparePositions,
-  type TopicBus,
-  type TopicBusMessage,
-  type TopicDurability,
-} from './topic-bus.ts';
+import { comparePositions, type TopicBus, type TopicBusMessage } from './topic-bus.ts';
 import { timeOfMessageId, toTopicMessage, type TopicMessage } from './topic-message.ts';
 
 /** A message and its position in the bus. */
@@ -53,11 +48,7 @@ export function withPosition(found: TopicBusMessage): PositionedMessage {
 
 export function createTopicLog(
   bus: TopicBus,
-  {
-    clock,
-    keptMs,
-    durability,
-  }: { readonly clock: Clock; readonly keptMs: number; readonly durability: TopicDurability },
+  { clock, keptMs }: { readonly clock: Clock; readonly keptMs: number },
 ): TopicLog {
   /** Messages stored since `fromMs` that have not expired. */
   async function readFrom(topic: string, fromMs: number): Promise<PositionedMessage[]> {
@@ -104,7 +95,7 @@ export function createTopicLog(
       const { id, topic } = message;
       const subject = subjects.notify.topic(topic);
       const headers = headersAbout(about);
-      await bus.publish({ subject, id, headers, payload: message, durability });
+      await bus.publish({ subject, id, headers, payload: message });
     },
     async read(topics, since) {
       if (since.kind === 'none') return { messages: [] };

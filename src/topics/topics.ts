@@ -1,7 +1,6 @@
 // Topics: publish, update, read and follow messages by ntfy's rules, over a bus that several processes share.
 
 import { systemClock, type Clock } from '../foundation/clock.ts';
-import { MillraceError } from '../foundation/error.ts';
 import { silentObserver, type Observer } from '../foundation/observer.ts';
 import { sweepLoop } from '../loops/sweep-loop.ts';
 import type { AttachmentStore } from './file-attachments.ts';
@@ -21,7 +20,7 @@ import type { PublishParams, PublishRules } from './publish-params.ts';
 import { openScheduledMessages } from './scheduled-messages.ts';
 import type { Since } from './read-params.ts';
 import type { NamedTemplate } from './templates/named-templates.ts';
-import type { TopicBus, TopicDurability } from './topic-bus.ts';
+import type { TopicBus } from './topic-bus.ts';
 import { batchOf, createTopicHub, type TopicReader } from './topic-hub.ts';
 import { createTopicLog, type KeptMessages } from './topic-log.ts';
 import { newMessageId, type TopicAttachment, type TopicMessage } from './topic-message.ts';
@@ -49,8 +48,6 @@ export interface TopicsOptions {
   readonly sendEmail?: ((mail: NotifyEmail) => Promise<void>) | undefined;
   /** Called with each published message, to wake phones. */
   readonly forward?: ((message: TopicMessage) => void) | undefined;
-  /** When readers get a message: once it is on disk (`synced`, the default) or committed (`relaxed`). */
-  readonly durability?: TopicDurability | undefined;
 }
 
 export interface NotifyEmail {
@@ -134,12 +131,7 @@ export async function openTopics(bus: TopicBus, options: TopicsOptions = {}): Pr
   const visitors = createVisitorBook(limits, clock);
   const reserved = [...reservedTopics, ...(options.reserved ?? [])];
   const known = createKnownTopics({ visitors, clock, topicsMax: limits.topicsMax, reserved });
-  const { durability = 'synced' } = options;
-  if (!['synced', 'relaxed'].includes(durability)) {
-    const text = `notify.durability is '${durability}'. Use 'synced' or 'relaxed'.`;
-    throw new MillraceError('CONFIG_INVALID', text, { details: { field: 'durability' } });
-  }
-  const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs, durability });
+  const log = createTopicLog(bus, { clock, keptMs: limits.messageExpiryMs });
   await using opened = new AsyncDisposableStack();
   const hub = opened.use(createTopicHub(bus, { clock, observer }));
   const scheduled = opened.use(

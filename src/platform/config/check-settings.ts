@@ -65,7 +65,6 @@ export const knownSettings: ShapeOf<Omit<MillraceConfig, OfCode>> & {
     baseUrl: true,
     attachments: true,
     limits: everyKeyOf(notifyLimits),
-    durability: true,
     exemptHosts: true,
     behindProxy: true,
     templates: { '*': { title: true, message: true, priority: true } },

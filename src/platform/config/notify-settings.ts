@@ -3,7 +3,6 @@
 import type { AccessRule, TopicPermission } from '../../topics/users/access-rules.ts';
 import type { NotifyTokenSettings, NotifyUserSettings } from '../../topics/users/notify-users.ts';
 import type { NamedTemplate } from '../../topics/templates/named-templates.ts';
-import type { TopicDurability } from '../../topics/topic-bus.ts';
 import type { NotifyLimits } from '../../topics/visitor-limits.ts';
 
 export interface NotifySettings {
@@ -20,11 +19,6 @@ export interface NotifySettings {
   /** Default: `.millrace/attachments`; false: files are rejected. */
   readonly attachments?: string | false | undefined;
   readonly limits?: Partial<NotifyLimits> | undefined;
-  /**
-   * When readers get a message of a bus file: once it is on disk (`synced`, the default), or once it is committed
-   * (`relaxed`). In both modes, the response to a publish is sent when its message is on disk.
-   */
-  readonly durability?: TopicDurability | undefined;
   /** Addresses whose requests and messages do not count against limits. */
   readonly exemptHosts?: readonly string[] | undefined;
   /** True: the address of a client is the last one of `X-Forwarded-For`. */

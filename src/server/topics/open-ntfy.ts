@@ -75,7 +75,6 @@ export async function openNtfy(
       observer,
       baseUrl: () => baseUrl ?? options.url(),
       limits: settings.limits,
-      durability: settings.durability,
       templates: settings.templates,
       reserved: settings.reservedTopics,
       attachments:

@@ -8,8 +8,7 @@ import { reserveListener } from '../connection/free-connections.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
-  /** `isKnown` means that `lastKnown` covers all commits, so no query is needed. */
-  wakeAll(isKnown?: boolean): void;
+  wakeAll(): void;
   whenMore(after: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -21,8 +20,6 @@ export interface ListenerOptions {
   /** The poll interval while notifications arrive. */
   readonly pollIntervalMs: number;
   readonly safeHead: () => Promise<{ readonly head: number; readonly inFlight: boolean }>;
-  /** The position of the last commit of this process that readers can read from memory. */
-  readonly lastKnown: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -85,18 +82,17 @@ export function createPostgresListener(
   /** Returns a function that releases the client once; a broken connection calls it too. */
   function attach(client: PoolClient, attached: Subscription): () => void {
     let isAttached = true;
-    const onNotification = (): void => wakeAll();
     const close = (error?: Error): void => {
       if (!isAttached) return;
       isAttached = false;
       mayHaveMore = true;
       if (subscription === attached) subscription = undefined;
-      client.off('notification', onNotification);
+      client.off('notification', wakeAll);
       client.release(error ?? true);
       // Notifications may be lost with the connection: poll soon, which also listens again.
       schedule(soonPollMs);
     };
-    client.on('notification', onNotification);
+    client.on('notification', wakeAll);
     // Never remove this listener: a breaking connection may emit more than one error.
     client.on('error', close);
     return close;
@@ -129,8 +125,8 @@ export function createPostgresListener(
     }
   }
 
-  function wakeAll(isKnown = false): void {
-    if (!isKnown) mayHaveMore = true;
+  function wakeAll(): void {
+    mayHaveMore = true;
     waiters.wakeAll();
   }
 
@@ -141,7 +137,7 @@ export function createPostgresListener(
       const woken = waiters.wait(signal, () => false);
       // Check after joining the waiters: a commit in between is seen by the poll or wakes the waiters.
       const isUpToDate = subscription?.isListening === true && !mayHaveMore;
-      if (isUpToDate && after >= Math.max(polledHead, options.lastKnown())) {
+      if (isUpToDate && after >= polledHead) {
         schedule(options.pollIntervalMs);
       } else {
         void poll();

@@ -37,9 +37,11 @@ export function sqliteBusEngine(
 
   async function write<Call extends WriterCall>(
     call: Call,
-    onCommitted: (result: ResultOf<Call['operation']>) => void = () => waits.wakeAll(),
+    wake: () => void = () => waits.wakeAll(),
   ): Promise<ResultOf<Call['operation']>> {
-    return client.call(call, onCommitted);
+    const result = await client.call(call);
+    wake();
+    return result;
   }
 
   async function trim(subject: string, order: BusTrim): Promise<Trimmed> {
@@ -54,10 +56,10 @@ export function sqliteBusEngine(
 
   async function append(
     entries: readonly EngineEntry[],
-    { dedupeWindowMs, isRelaxed }: Parameters<BusEngine['append']>[1],
+    { dedupeWindowMs }: Parameters<BusEngine['append']>[1],
   ): Promise<readonly Appended[]> {
     const nowMs = clock.now();
-    return write({ operation: 'bus.append', entries, dedupeWindowMs, nowMs, isRelaxed }, () =>
+    return write({ operation: 'bus.append', entries, dedupeWindowMs, nowMs }, () =>
       waits.onAppended(entries.map(({ subject }) => subject)),
     );
   }

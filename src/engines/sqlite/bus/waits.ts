@@ -4,6 +4,7 @@
 import { matchesFilter } from '../../../bus/bus-engine.ts';
 import { sleepMsMax, type Clock } from '../../../foundation/clock.ts';
 import { createWaiters, type Waiters } from '../../../foundation/async/waiters.ts';
+import { isTrueOrFails } from '../connection/watch.ts';
 
 /** When a group has a message to deliver: 0 means now, undefined never. */
 type DueAtMs = number | undefined;
@@ -89,13 +90,4 @@ export function createBusWaits(clock: Clock, setWaiting: (isWaiting: boolean) =>
       wakeMembers(() => true);
     },
   };
-}
-
-function isTrueOrFails(check: () => boolean): boolean {
-  try {
-    return check();
-  } catch {
-    // Wake the reader: its next read fails with the same error and reports it.
-    return true;
-  }
 }

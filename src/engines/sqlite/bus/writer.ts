@@ -29,8 +29,6 @@ export interface BusOperations {
       readonly entries: readonly EngineEntry[];
       readonly dedupeWindowMs: number;
       readonly nowMs: number;
-      /** Readers see the messages once they are committed; the reply follows once they are synced. */
-      readonly isRelaxed: boolean;
     },
     readonly Appended[]
   >;

@@ -8,16 +8,13 @@ import { watchCommits } from './watch.ts';
 
 export interface SqliteClient extends AsyncDisposable {
   readonly isClosed: boolean;
-  call<Call extends WriterCall>(
-    call: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
-  ): Promise<ResultOf<Call['operation']>>;
+  call<Call extends WriterCall>(call: Call): Promise<ResultOf<Call['operation']>>;
   read<T>(work: () => T): T;
   /** Enables `onCommit` while a reader or a claim waits. */
   setWaiting(isWaiting: boolean): void;
 }
 
-export type ClientFile = Omit<SqliteFile, 'database' | 'onAppended' | 'reader' | 'reading'>;
+export type ClientFile = Omit<SqliteFile, 'database' | 'reader' | 'reading'>;
 
 export function createSqliteClient(
   file: ClientFile,
@@ -44,9 +41,9 @@ export function createSqliteClient(
     get isClosed() {
       return isClosed;
     },
-    async call(request, onCommitted) {
+    async call(request) {
       try {
-        return await writer.call(request, onCommitted);
+        return await writer.call(request);
       } catch (error) {
         throw renameError(error, prefix);
       }

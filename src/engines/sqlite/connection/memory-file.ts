@@ -15,11 +15,10 @@ import type {
   WriterCall,
   WriterOperations,
 } from '../thread/protocol.ts';
-import { appendedRows, type SqliteWriter } from '../thread/writer.ts';
-import type { TailRow } from '../../../store/append-tail.ts';
+import type { SqliteWriter } from '../thread/writer.ts';
 import type { SqliteReader } from '../store/reader.ts';
 import { createSubjectKeys } from '../store/subject-keys.ts';
-import type { SqliteWatch } from './watch.ts';
+import { isTrueOrFails, type SqliteWatch } from './watch.ts';
 import { sqliteDatabase } from './database.ts';
 import { readError } from './error.ts';
 import type { SqliteFile } from './file.ts';
@@ -51,8 +50,7 @@ export function sqliteMemoryFile({
     'log.erase': () => true,
   };
   const reader = createReader(connect());
-  const watches = new Set<SqliteWatch & { readonly check: () => void }>();
-  let listener: (rows: readonly TailRow[]) => void = () => undefined;
+  const watches = new Set<SqliteWatch>();
   let isClosed = false;
 
   const closed = (): MillraceError =>
@@ -64,7 +62,6 @@ export function sqliteMemoryFile({
 
   async function call<Call extends WriterCall>(
     request: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
   ): Promise<ResultOf<Call['operation']>> {
     if (isClosed) throw closed();
     try {
@@ -72,8 +69,7 @@ export function sqliteMemoryFile({
       operations.begin();
       const result = execute<Call['operation']>(request);
       database.exec('commit');
-      onCommitted?.(result);
-      for (const { check } of watches) queueMicrotask(check);
+      for (const watch of watches) queueMicrotask(() => watch.check());
       return result;
     } catch (error) {
       if (database.isTransaction) database.exec('rollback');
@@ -83,11 +79,7 @@ export function sqliteMemoryFile({
   }
 
   const writer: SqliteWriter = {
-    appending: 0,
-    append: (writes, nowMs, inline) =>
-      call({ operation: 'store.append', writes, nowMs, inline }, (outcomes) =>
-        listener(appendedRows(writes, nowMs, outcomes).flat()),
-      ),
+    append: (writes, nowMs, inline) => call({ operation: 'store.append', writes, nowMs, inline }),
     run: (statements) => call({ operation: 'sql.run', statements }),
     call,
     [Symbol.asyncDispose]: async () => undefined,
@@ -115,7 +107,7 @@ export function sqliteMemoryFile({
       let isWaiting = false;
       const watch = {
         check() {
-          if (isWaiting && hasMore()) onMore();
+          if (isWaiting && isTrueOrFails(hasMore)) onMore();
         },
         setWaiting(next: boolean) {
           isWaiting = next;
@@ -127,9 +119,6 @@ export function sqliteMemoryFile({
     },
     checkFile: () => undefined,
     database: sqliteDatabase(writer, reading),
-    onAppended(next) {
-      listener = next;
-    },
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -7,6 +7,8 @@ import { basename, dirname } from 'node:path';
 export interface SqliteWatch {
   /** Starts or stops watching. Only a waiting reader keeps the process alive. */
   setWaiting(isWaiting: boolean): void;
+  /** Checks at once whether waiting readers have more, after a commit of this process. */
+  check(): void;
   close(): void;
 }
 
@@ -22,17 +24,6 @@ const commitPollMs = 250;
 
 /** The first delay after a file event; each following delay is twice as long. */
 const firstDelayMs = 1;
-
-/** If no append completes within this time, another process probably holds the write lock. */
-const replyMs = 20;
-
-/**
- * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
- * wakes the readers. An append that waits for another process's lock delays no reader.
- */
-export function isReplyNear(appending: number, msSinceReply: number): boolean {
-  return appending > 0 && msSinceReply < replyMs;
-}
 
 /** Calls `onCommit` after a commit by another connection, while something waits. */
 export function watchCommits(
@@ -58,23 +49,14 @@ export function watchCommits(
 }
 
 export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
-  const { pollIntervalMs, onMore } = options;
+  const { pollIntervalMs, hasMore, onMore } = options;
   let waiting = false;
   let retry: NodeJS.Timeout | undefined;
   let retryMs = 0;
 
-  const hasMore = (): boolean => {
-    try {
-      return options.hasMore();
-    } catch {
-      // Wake the reader: its next read fails with the same error and reports it.
-      return true;
-    }
-  };
-
   const check = (): boolean => {
     if (!waiting) return true;
-    const found = hasMore();
+    const found = isTrueOrFails(hasMore);
     if (found) onMore();
     return found;
   };
@@ -132,6 +114,7 @@ export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
         cancelRetry();
       }
     },
+    check,
     close() {
       waiting = false;
       cancelRetry();
@@ -139,6 +122,15 @@ export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
       stopWatching();
     },
   };
+}
+
+export function isTrueOrFails(check: () => boolean): boolean {
+  try {
+    return check();
+  } catch {
+    // Wake the reader: its next read fails with the same error and reports it.
+    return true;
+  }
 }
 
 function watchFolder(

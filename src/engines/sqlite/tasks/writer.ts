@@ -98,7 +98,7 @@ export function createTaskWriter(database: DatabaseSync, bus: Handlers<BusOperat
   function publish(messages: readonly TaskMessage[], nowMs: number): void {
     if (messages.length === 0) return;
     const entries = messages.map(({ entry }) => entry);
-    const appended = bus['bus.append']({ entries, dedupeWindowMs, nowMs, isRelaxed: false });
+    const appended = bus['bus.append']({ entries, dedupeWindowMs, nowMs });
     for (const [at, { taskId, sequenceTarget }] of messages.entries()) {
       const seq = Number(appended[at]?.sequence ?? 0);
       if (taskId === undefined || sequenceTarget === undefined) continue;

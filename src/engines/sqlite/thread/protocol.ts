@@ -136,8 +136,6 @@ export type MessageFromWriter =
   | { readonly kind: 'opened' }
   | { readonly kind: 'open-failed'; readonly failure: WriterFailure }
   | { readonly kind: 'closed' }
-  /** The commit is visible to all readers, but not yet synced to disk; `replies` with the same ids follow. */
-  | { readonly kind: 'committed'; readonly replies: readonly WriterReply[] }
   /** All replies of one commit; `outcomes` are those of plain appends, packed as numbers. */
   | {
       readonly kind: 'replies';

@@ -2,7 +2,6 @@
 // disk serves all of them, so durable appends cost little once they are concurrent. Housekeeping runs in between.
 // The thread serves one file at a time, and the next file after it has closed the last one.
 
-import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { describeFailure, isBusy } from '../connection/error.ts';
@@ -97,7 +96,6 @@ function serve(
   const operations = createOperations(database);
   const begin = database.prepare('begin immediate');
   const commit = database.prepare('commit');
-  const log = createLogSync(database, path);
   const checkFile = createFileCheck(path);
   const handlers: Handlers<WriterOperations> = {
     ...operations.handlers,
@@ -124,7 +122,6 @@ function serve(
       if (!isClosing) message = poll();
     }
     if (!isClosing) return;
-    log.close();
     keys.close();
     database.close();
     serveFile = undefined;
@@ -136,24 +133,7 @@ function serve(
     const separate = work.filter(isSeparate);
     if (separate.length > 0) post(ifPresent(separate, runSeparately(separate)));
     const onEvents = separate.length > 0 ? work.filter((each) => !isSeparate(each)) : work;
-    if (onEvents.length > 0) commitAndReply(onEvents);
-  }
-
-  function commitAndReply(work: readonly Work[]): void {
-    if (!work.every(isRelaxed)) {
-      log.setLevel('full');
-      post(ifPresent(work, runGroup(work)));
-      return;
-    }
-    log.setLevel('normal');
-    const result = ifPresent(work, runGroup(work));
-    post({ kind: 'committed', replies: result.replies });
-    try {
-      log.sync();
-      post(result);
-    } catch (error) {
-      post(failAll(work, error));
-    }
+    if (onEvents.length > 0) post(ifPresent(onEvents, runGroup(onEvents)));
   }
 
   /** What was written to a removed file must not be acknowledged. */
@@ -231,35 +211,6 @@ function serve(
   }
 }
 
-interface LogSync {
-  /** `full`: commits are synced before they are visible. `normal`: call `sync` after each commit. */
-  setLevel(level: 'full' | 'normal'): void;
-  sync(): void;
-  close(): void;
-}
-
-/** Both levels write one log in the order of commits: a later commit never survives an earlier one. */
-function createLogSync(database: DatabaseSync, path: string): LogSync {
-  let current: 'full' | 'normal' = 'full';
-  let log: number | undefined;
-  return {
-    setLevel(level) {
-      if (level === current) return;
-      database.exec(`pragma synchronous = ${level}`);
-      current = level;
-    },
-    sync() {
-      // SQLite keeps the log file while a connection is open, and takes no lock in it.
-      log ??= openSync(`${path}-wal`, 'r+');
-      fdatasyncSync(log);
-    },
-    close() {
-      if (log !== undefined) closeSync(log);
-      log = undefined;
-    },
-  };
-}
-
 type SeparateRequest = Extract<
   WriterRequest,
   { readonly operation: keyof KeyOperations | 'log.erase' }
@@ -273,10 +224,6 @@ const separate: ReadonlySet<string> = new Set<SeparateRequest['operation']>([
 
 function isSeparate(work: Work): work is SeparateRequest {
   return !('write' in work) && separate.has(work.operation);
-}
-
-function isRelaxed(work: Work): boolean {
-  return !('write' in work) && work.operation === 'bus.append' && work.isRelaxed;
 }
 
 function receive(): MessageToWriter | undefined {

@@ -4,9 +4,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { MillraceError } from '../../../foundation/error.ts';
-import { tailRows, type TailRow } from '../../../store/append-tail.ts';
-import { isRejected } from '../../../store/expected-revision.ts';
-import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
+import type { StreamWrite } from '../../../store/store-engine.ts';
 import { fromFailure } from './failure.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
 import type {
@@ -24,27 +22,18 @@ import type {
 } from './protocol.ts';
 
 export interface SqliteWriter extends AsyncDisposable {
-  /** The number of appends that have no reply yet. */
-  readonly appending: number;
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
     inline?: InlineWrites,
   ): Promise<ResultOf<'store.append'>>;
   run(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
-  /** Calls `onCommitted` before it resolves, in the order of commits. */
-  call<Call extends WriterCall>(
-    call: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
-  ): Promise<ResultOf<Call['operation']>>;
+  call<Call extends WriterCall>(call: Call): Promise<ResultOf<Call['operation']>>;
 }
 
 type AnyResult = ResultOf<OperationName>;
 
 interface Pending {
-  readonly isAppend: boolean;
-  /** Called once, in the turn of the event loop in which the result arrived. */
-  onCommitted: ((result: AnyResult) => void) | undefined;
   readonly resolve: (result: AnyResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -66,10 +55,7 @@ function startThread(): Worker {
 }
 
 /** Opens the file in a writer thread and waits until the database is migrated. */
-export async function startSqliteWriter(
-  settings: WriterSettings,
-  onAppended: (rows: readonly TailRow[]) => void = () => undefined,
-): Promise<SqliteWriter> {
+export async function startSqliteWriter(settings: WriterSettings): Promise<SqliteWriter> {
   const worker = idleThreads.pop() ?? startThread();
   const { path } = settings;
   const pending = new Map<number, Pending>();
@@ -78,9 +64,6 @@ export async function startSqliteWriter(
   let isReferenced = false;
   let flushing: NodeJS.Immediate | 'next' | undefined;
   let nextId = 1;
-  let appending = 0;
-  /** The rows of the appends in the message that is being handled. */
-  let appended: (readonly TailRow[])[] = [];
   let failure: MillraceError | undefined;
   let closing: Promise<void> | undefined;
 
@@ -96,7 +79,6 @@ export async function startSqliteWriter(
   const onMessage = (message: MessageFromWriter | object): void => {
     if (!('kind' in message)) return;
     if (message.kind === 'replies') settleAll(message);
-    else if (message.kind === 'committed') message.replies.forEach(reportCommitted);
     else if (message.kind === 'opened') opened.resolve();
     else if (message.kind === 'closed') leaveThread();
     else opened.reject(fromFailure(message.failure, path));
@@ -136,33 +118,18 @@ export async function startSqliteWriter(
     outcomes,
     replies,
   }: Extract<MessageFromWriter, { readonly kind: 'replies' }>): void {
-    const before = appending;
-    appended = [];
     for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
       settle({ id: outcomes[at] ?? 0, ok: true, result: [unpackOutcome(outcomes, at)] });
     }
     for (const reply of replies) settle(reply);
     if (pending.size === 0) setImmediate(releaseThread);
-    // Wake readers even if nothing was written: they waited for this reply instead of querying the file.
-    if (appending < before) onAppended(appended.toSorted(bySequence).flat());
   }
 
   function settle(reply: WriterReply): void {
-    if (reply.ok) reportCommitted(reply);
     const waiter = pending.get(reply.id);
     pending.delete(reply.id);
-    if (waiter === undefined) return;
-    if (waiter.isAppend) appending -= 1;
-    if (reply.ok) waiter.resolve(reply.result);
-    else waiter.reject(fromFailure(reply.failure, path));
-  }
-
-  function reportCommitted(reply: WriterReply): void {
-    const waiter = pending.get(reply.id);
-    if (waiter === undefined || !reply.ok) return;
-    const { onCommitted } = waiter;
-    waiter.onCommitted = undefined;
-    onCommitted?.(reply.result);
+    if (reply.ok) waiter?.resolve(reply.result);
+    else waiter?.reject(fromFailure(reply.failure, path));
   }
 
   /** Called in the next turn: a caller that got its reply usually sends another request before that. */
@@ -174,8 +141,6 @@ export async function startSqliteWriter(
 
   function send<Name extends OperationName>(
     part: (id: number) => string | WriterRequest,
-    onCommitted?: (result: ResultOf<Name>) => void,
-    { isAppend = false } = {},
   ): Promise<ResultOf<Name>> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
@@ -192,9 +157,8 @@ export async function startSqliteWriter(
         isReferenced = true;
         worker.ref();
       }
-      if (isAppend) appending += 1;
       // The thread replies to an id with the result of the operation that was sent under this id.
-      pending.set(id, { isAppend, onCommitted, resolve, reject });
+      pending.set(id, { resolve, reject });
       addToBundle(part(id));
     });
   }
@@ -227,28 +191,17 @@ export async function startSqliteWriter(
     bundled = 0;
   }
 
-  function call<Call extends WriterCall>(
-    request: Call,
-    onCommitted?: (result: ResultOf<Call['operation']>) => void,
-  ): Promise<ResultOf<Call['operation']>> {
-    return send<Call['operation']>((id) => ({ ...request, id }), onCommitted);
+  function call<Call extends WriterCall>(request: Call): Promise<ResultOf<Call['operation']>> {
+    return send<Call['operation']>((id) => ({ ...request, id }));
   }
 
   return {
-    get appending() {
-      return appending;
-    },
-    append(writes, nowMs, inline) {
-      const part = (id: number): string | WriterRequest =>
+    append: (writes, nowMs, inline) =>
+      send<'store.append'>((id) =>
         inline === undefined && isPlain(writes)
           ? packAppend({ id, nowMs, write: writes[0] })
-          : { id, operation: 'store.append', writes, nowMs, inline };
-      return send<'store.append'>(
-        part,
-        (outcomes) => appended.push(...appendedRows(writes, nowMs, outcomes)),
-        { isAppend: true },
-      );
-    },
+          : { id, operation: 'store.append', writes, nowMs, inline },
+      ),
     run: (statements) => call({ operation: 'sql.run', statements }),
     call,
     [Symbol.asyncDispose]: () => (closing ??= close()),
@@ -266,22 +219,4 @@ export async function startSqliteWriter(
     worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
     await closed.promise;
   }
-}
-
-/** The rows of an append that stored something, stream by stream. */
-export function appendedRows(
-  writes: readonly StreamWrite[],
-  nowMs: number,
-  outcomes: readonly WriteOutcome[] | 'moved',
-): (readonly TailRow[])[] {
-  // A rejected append wrote nothing.
-  if (outcomes === 'moved' || outcomes.some(isRejected)) return [];
-  return writes.flatMap((write, index) => {
-    const outcome = outcomes[index];
-    return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
-  });
-}
-
-function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {
-  return (a[0]?.sequence ?? 0) - (b[0]?.sequence ?? 0);
 }

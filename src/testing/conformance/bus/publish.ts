@@ -22,27 +22,6 @@ import { busLimits } from '../../../bus/bus-limits.ts';
 import { compareSequences } from '../../../bus/sequence.ts';
 
 export const publishCases: BusCases = {
-  async 'a relaxed message is stored, deduplicated and read like any other'(bus) {
-    await using live = await bus.subscribe(queue);
-    const relaxed = {
-      subject: queue,
-      id: 'r-1',
-      payload: { n: 0 },
-      durability: 'relaxed',
-    } as const;
-    const published = await bus.publish(relaxed);
-    assert.equal(published.isDuplicate, false);
-    assert.equal((await bus.publish(relaxed)).isDuplicate, true);
-    await bus.publish({ subject: queue, payload: { n: 1 } });
-    const seen: number[] = [];
-    for await (const message of live) {
-      seen.push(...numbersOf([message]));
-      if (seen.length === 2) break;
-    }
-    assert.deepEqual(seen, [0, 1]);
-    assert.deepEqual(numbersOf(await Array.fromAsync(bus.read(queue))), [0, 1]);
-  },
-
   async 'a message arrives with all published fields'(bus) {
     const published = await bus.publish({
       subject: queue,

@@ -30,16 +30,3 @@ export const ntfyCases: readonly NtfyCase[] = [
   ...factCases,
   ...adminCases,
 ];
-
-/**
- * Cases that store and read messages. Parsing, access and templates happen before a message is stored, so their
- * cases run with one durability only.
- */
-export const storedCases: readonly NtfyCase[] = [
-  ...jsonTakenCases,
-  ...delayCases,
-  ...changeCases,
-  ...readCases,
-  ...followCases,
-  ...fileCases,
-];

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../../../foundation/clock.ts';
 import { fileAttachments } from '../../../topics/file-attachments.ts';
 import { hashNotifyPassword } from '../../../topics/users/notify-password.ts';
 import { createNotifyUsers } from '../../../topics/users/notify-users.ts';
-import { openTopics, type TopicsOptions } from '../../../topics/topics.ts';
+import { openTopics } from '../../../topics/topics.ts';
 import type { NotifyLimits } from '../../../topics/visitor-limits.ts';
 import { openRole } from '../../../platform/engines/open-engines.ts';
 import { memoryUserDirectory } from '../../../topics/users/user-directory.ts';
@@ -23,7 +23,6 @@ export async function startOurNtfy(options: {
   readonly limits?: Partial<NotifyLimits>;
   readonly clock?: Clock;
   readonly isExempt?: boolean;
-  readonly more?: Partial<TopicsOptions>;
 }): Promise<OurNtfy> {
   const { folder, clock = systemClock, isExempt = true } = options;
   await using opened = new AsyncDisposableStack();
@@ -37,7 +36,6 @@ export async function startOurNtfy(options: {
       baseUrl: `http://${host}:${port}`,
       attachments: fileAttachments(join(folder, 'attachments'), clock),
       limits: { attachmentBytesMax: 1_000_000, newTopicsBurst: 100_000, ...options.limits },
-      ...options.more,
     }),
   );
   const known = await Promise.all(
