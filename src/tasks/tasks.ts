@@ -232,6 +232,9 @@ export interface TaskCore
   readonly subjects: Subjects<string>;
 }
 
+/** Runs the read of an ended job, for example when there is memory for it. It does not run while the call waits. */
+export type AroundLoad = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
 /**
  * Tasks.
  *
@@ -245,9 +248,6 @@ export interface TaskCore
  *   console.log((await tasks.get(id))?.state);
  * }
  */
-/** Runs the read of an ended job, for example when there is memory for it. It does not run while the call waits. */
-export type AroundLoad = <Result>(work: () => Promise<Result>) => Promise<Result>;
-
 export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
   readonly capabilities: TaskCapabilities;
   /** For `startWorkers`, `startTaskSweeper`, `startTaskOrchestrator` and `watchTaskTypes`: a wrapper passes it on. */

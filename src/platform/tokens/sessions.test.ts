@@ -39,6 +39,11 @@ describe('sessions', () => {
     assert.deepEqual([found?.actor, found?.parent], [{ kind: 'token', name: 'ops' }, token.id]);
     assert.equal(tokens.verify(session), undefined);
     assert.equal(tokens.verifySession(secret), undefined);
+    // A session that opens sessions would never end.
+    assert.ok(found);
+    const isUnknown = (error: unknown): boolean => hasCode(error, 'TOKEN_UNKNOWN');
+    await assert.rejects(() => tokens.openSession({ token: found }), isUnknown);
+    await assert.rejects(() => tokens.createLink(found.id), isUnknown);
     assert.deepEqual(
       (await tokens.list()).map(({ name }) => name),
       ['ops'],
