@@ -146,8 +146,8 @@ describe('the console in Chromium', () => {
     await rig.append('order.placed.v1', { payload, correlationId: 'large' });
     const [first] = await store.readAll({ limit: 1 }).toArray();
     // The store refuses this depth, but an older one may have it.
-    using database = new DatabaseSync(file);
-    const deep = `${'[1,'.repeat(1_000)}[]${']'.repeat(1_000)}`;
+    using database = new DatabaseSync(file, { timeout: 10_000 });
+    const deep = `${'[1,'.repeat(20_000)}[]${']'.repeat(20_000)}`;
     const update = database.prepare('UPDATE events SET payload = replace(payload, ?, ?)');
     assert.equal(update.run('"here"', deep).changes, 1);
     const context = {

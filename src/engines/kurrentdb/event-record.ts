@@ -6,6 +6,7 @@
 import { markHeader, readForm, type EventForm, type Mark } from '../../contracts/event-form.ts';
 import { aggregateOf } from '../../contracts/stream-name.ts';
 import { idFromKey } from '../../foundation/ids.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import type { TailRow } from '../../store/append-tail.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
@@ -61,7 +62,7 @@ export function fromClientRecord(record: ClientRecord): TailRow {
     type: record.type,
     recordedAtMs: recordedAtMs(record),
     payload: payloadOf(record),
-    meta: JSON.stringify(envelope),
+    meta: jsonText(envelope),
     tenant: typeof envelope['tenant'] === 'string' ? envelope['tenant'] : '',
   };
 }
@@ -117,7 +118,7 @@ function isMetaList(value: unknown): boolean {
 function payloadOf(record: ClientRecord): string {
   const data: unknown = record.data;
   if (data instanceof Uint8Array) return JSON.stringify({ $bytes: base64(data) });
-  return JSON.stringify(data) ?? 'null';
+  return jsonText(data) ?? 'null';
 }
 
 function hasKnownShape(envelope: Record<string, unknown>): boolean {

@@ -2,7 +2,7 @@
 
 import { Type } from '../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { jsonDepthMax } from '../../foundation/parse-json.ts';
+import { jsonDepthMax, jsonText } from '../../foundation/parse-json.ts';
 import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { compileFilter, matchesRow } from '../../store/event-filter.ts';
@@ -138,7 +138,7 @@ export async function searchEvents(
       // Hidden values must not be found by guessing them.
       const shown = isMatch ? hide(event) : undefined;
       if (shown !== undefined && conditions.every((holds) => holds(shown.payload))) {
-        const json = JSON.stringify(shown);
+        const json = jsonText(shown);
         items.push(json);
         bytes += textBytes(json);
       }

@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts';
 import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { EventReader } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
@@ -287,7 +288,7 @@ async function readPage(
   let bytes = 0;
   let cursor: string | undefined;
   for await (const event of reader) {
-    const json = JSON.stringify(hide(event));
+    const json = jsonText(hide(event));
     items.push(json);
     bytes += textBytes(json);
     if (items.length < itemsMax && bytes < readBytesMax) continue;
