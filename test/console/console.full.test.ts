@@ -338,9 +338,38 @@ describe('the console in Chromium', () => {
     await page.getByText('waits for an operator: replay or discard it').waitFor();
     await visit.open('traces?show=failed');
     await page.getByRole('link', { name: /flow-9/ }).waitFor();
+    await rig.api.fail('acme', 'flow-10');
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /flow-10/ }).count(), 0);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /flow-10/ }).waitFor();
     await visit.open('traces/never');
     await page.getByText("unknown flow 'never'").waitFor();
     assert.equal(visit.errors.splice(0).length, 1);
+  });
+
+  test('a flow that becomes slow is announced among the slow ones, and a quick one is not', async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'millrace-slow-'));
+    const file = join(folder.path, 'events.db');
+    await using rig = await openConsole(browser, {}, [], { store: `sqlite:${file}` });
+    await rig.append('order.placed.v1', { correlationId: 'slow' });
+    using database = new DatabaseSync(file, { timeout: 10_000 });
+    const update = database.prepare('UPDATE events SET recorded_at_ms = recorded_at_ms - 60000');
+    assert.equal(update.run().changes, 1);
+    await using visit = await rig.visit({ path: 'traces?show=slow' });
+    const { page } = visit;
+    await page.getByText('No flow of these events').waitFor();
+    const aggregate = { bc: 'shop', type: 'order', id: '1' };
+    const events = ['quick', 'slow'].map((correlationId) =>
+      createEnvelope(
+        { type: 'order.paid.v1', payload: {} },
+        { tenant: 'core', aggregate, correlationId },
+      ),
+    );
+    await rig.api.platform.engines.store.append('shop.order.v1-core-1', events);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /slow.*1 min/ }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /quick/ }).count(), 0);
   });
 
   test('what the scopes do not allow is hidden, and refused when it is forced', async () => {
