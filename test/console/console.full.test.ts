@@ -306,6 +306,7 @@ describe('the console in Chromium', () => {
       [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/, 'Correlation'],
       [saga?.key, /\/traces\/flow-9\?view=explain&node=saga/, 'is parked'],
       [failed, /\/jobs\?open=email-send\./, 'no such mailbox'],
+      ['sub:banking:alarm:v1', /\/subscriptions\?open=/, 'Waiting events'],
       [token.id, /\/tokens\?open=/, 'Revoke shop'],
       [`mails/${lost?.sequence ?? ''}`, /\/failures\?.*group=[0-9a-f]{12}/, 'no route'],
     ] as const;
