@@ -25,7 +25,7 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
           Values are masked; they need the scope admin.
         </p>
       ) : null}
-      <div className="absolute top-1.5 right-1.5">
+      <div className={cx('absolute right-1.5', isMasked ? 'top-0.5' : 'top-1.5')}>
         <CopyButton text={() => textOf(value)} label={`Copy ${label}`} />
       </div>
       <div

@@ -162,10 +162,12 @@ export function EventsView() {
               if (!pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
             }}
           >
-            {searched === undefined ? null : (
+            {nextPage.moreError !== null ? (
+              <p>{events.length} loaded</p>
+            ) : searched === undefined ? null : (
               <>
                 <SearchedText searched={searched} isOver={!pages.hasNextPage} />
-                {pages.hasNextPage && nextPage.moreError === null ? (
+                {pages.hasNextPage ? (
                   <button
                     type="button"
                     disabled={pages.isFetching}

@@ -52,6 +52,11 @@ const columns: readonly Column<ParkedStream>[] = [
     ),
   },
   {
+    title: 'Tenant',
+    isExtra: true,
+    cell: ({ tenant }) => <span className="text-soft">{tenant}</span>,
+  },
+  {
     title: 'Waiting',
     isRight: true,
     cell: ({ waiting, replayRequestedAt }) => (
@@ -60,11 +65,6 @@ const columns: readonly Column<ParkedStream>[] = [
         {replayRequestedAt === null ? null : <Badge tone="accent">replaying</Badge>}
       </span>
     ),
-  },
-  {
-    title: 'Tenant',
-    isExtra: true,
-    cell: ({ tenant }) => <span className="text-soft">{tenant}</span>,
   },
   { title: 'Since', isRight: true, cell: ({ since }) => <Ago at={since} /> },
 ];
