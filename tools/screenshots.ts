@@ -4,12 +4,14 @@
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { until } from '../src/testing/support/server/api-rig.ts';
 import {
   launchBrowser,
   openConsole,
   type ConsoleRig,
   type Visit,
 } from '../test/console/console-rig.ts';
+import { park, parkedShop } from '../test/console/parked-shop.ts';
 
 const folder = fileURLToPath(new URL('../.millrace/screenshots/', import.meta.url));
 const images = fileURLToPath(new URL('../docs/images/', import.meta.url));
@@ -35,6 +37,8 @@ const views: Readonly<Record<string, string>> = {
   'event-search': 'events?payload=customer.city%3DLondon&since=1h',
   'event-missing': 'streams/shop.order.v1-core-7?at=99',
   'bulk-discard': 'failures?all=discard',
+  parked: 'failures?show=parked',
+  'parked-open': 'failures?show=parked&open=PARKED_LETTER',
   subscriptions: 'subscriptions',
   'subscription-open': 'subscriptions?open=sub:banking:alarm:v1',
   projections: 'projections',
@@ -51,10 +55,23 @@ const views: Readonly<Record<string, string>> = {
   audit: 'audit',
 };
 
+/** As an operator sees them while payloads are masked. */
+const maskedViews: Readonly<Record<string, string>> = {
+  'event-masked': 'streams/shop.order.v1-core-7?at=0',
+  'failure-masked': 'failures?open',
+  'parked-masked': 'failures?show=parked&open=PARKED_LETTER',
+};
+
 const browser = await launchBrowser();
 try {
-  await using rig = await openConsole(browser);
-  const ids = await fill(rig);
+  const shop = parkedShop();
+  await using rig = await openConsole(browser, { maskPayloads: true }, [shop.module]);
+  const ids = await fill(rig, shop);
+  const pathOf = (path: string): string =>
+    path
+      .replace('FAILED_JOB', ids.job)
+      .replace('DEAD_MESSAGE', ids.message)
+      .replace('PARKED_LETTER', ids.letter);
   for (const theme of ['light', 'dark'] as const) {
     for (const [size, width, height] of [
       ['wide', 1_440, 900],
@@ -62,9 +79,15 @@ try {
     ] as const) {
       const visit = await rig.visit({ theme, width, height, name: `ada-${theme}-${size}` });
       for (const [name, path] of Object.entries(views)) {
-        await show(visit, path.replace('FAILED_JOB', ids.job).replace('DEAD_MESSAGE', ids.message));
+        await show(visit, pathOf(path));
         await visit.page.screenshot({ path: join(folder, `${name}-${theme}-${size}.png`) });
       }
+      await visit.page.route(/cursor=/, (request) => request.abort());
+      await visit.open('events');
+      await visit.page.getByRole('listbox').press('End');
+      await visit.page.getByRole('alert').waitFor();
+      await visit.page.screenshot({ path: join(folder, `events-cut-${theme}-${size}.png`) });
+      await visit.page.unroute(/cursor=/);
       await visit.open('traces/flow-9');
       await visit.page.keyboard.press('?');
       await visit.page.getByRole('dialog').waitFor();
@@ -82,7 +105,12 @@ try {
       await guest.page.goto(guest.url());
       await guest.page.getByLabel('API token or JWT').waitFor();
       await guest.page.screenshot({ path: join(folder, `sign-in-${theme}-${size}.png`) });
-      await Promise.all([visit.context.close(), guest.context.close()]);
+      const masked = await rig.visit({ theme, width, height, scope: 'operate' });
+      for (const [name, path] of Object.entries(maskedViews)) {
+        await show(masked, pathOf(path));
+        await masked.page.screenshot({ path: join(folder, `${name}-${theme}-${size}.png`) });
+      }
+      await Promise.all([visit, guest, masked].map(({ context }) => context.close()));
     }
   }
 } finally {
@@ -110,7 +138,11 @@ async function show({ page, open }: Visit, path: string): Promise<void> {
 }
 
 /** Fifteen minutes of a shop, and one flow that fails in several places. */
-async function fill(rig: ConsoleRig): Promise<{ readonly job: string; readonly message: string }> {
+async function fill(
+  rig: ConsoleRig,
+  shop: ReturnType<typeof parkedShop>,
+): Promise<{ readonly job: string; readonly message: string; readonly letter: string }> {
+  shop.state.isFixed = true;
   const types = ['placed', 'paid', 'packed', 'shipped', 'delivered'];
   for (let at = 0; at < 240; at += 1) {
     const id = String(at % 40);
@@ -125,6 +157,15 @@ async function fill(rig: ConsoleRig): Promise<{ readonly job: string; readonly m
         customer: { name: 'Ada Byron', city: 'London' },
       },
     });
+  }
+  await until(() => shop.handled['shop.order.v1-core-39']?.length === 6);
+  shop.state.isFixed = false;
+  for (const [id, events] of [
+    ['41', 9],
+    ['42', 4],
+    ['43', 1],
+  ] as const) {
+    await park(rig, id, events);
   }
   await rig.api.fail('core', 'flow-9');
   const { failed } = await rig.jobs();
@@ -145,5 +186,6 @@ async function fill(rig: ConsoleRig): Promise<{ readonly job: string; readonly m
   await tokens.create({ name: 'old-import', scopes: ['append'] });
   await tokens.revoke('old-import', { by: 'ada' });
   const [dead] = (await engines.outbox?.list({ status: 'DEAD' })) ?? [];
-  return { job: failed, message: dead?.id ?? '' };
+  const [letter] = await engines.subscriptions.deadLetters.list({ parked: true });
+  return { job: failed, message: dead?.id ?? '', letter: letter?.id ?? '' };
 }

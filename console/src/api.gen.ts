@@ -902,7 +902,7 @@ export interface Api {
     readonly body: undefined;
     readonly response: {
       readonly items: readonly ({
-        readonly kind: 'stream' | 'trace' | 'event' | 'delivery' | 'dead-letter' | 'bus-dead-letter' | 'failure' | 'saga' | 'job' | 'token';
+        readonly kind: 'stream' | 'trace' | 'event' | 'delivery' | 'dead-letter' | 'bus-dead-letter' | 'failure' | 'saga' | 'subscription' | 'job' | 'token';
         readonly id: string;
         readonly title: string;
         readonly correlationId?: string | undefined;

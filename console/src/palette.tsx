@@ -31,6 +31,7 @@ const kindNames: Readonly<Record<Match['kind'], string>> = {
   'bus-dead-letter': 'Dead letter of the bus',
   failure: 'Cause of failures',
   saga: 'Saga',
+  subscription: 'Subscription',
   job: 'Job',
   token: 'Token',
 };
@@ -147,7 +148,7 @@ function PaletteContent({ onClose }: { readonly onClose: () => void }) {
         <p role="status" className="border-t border-line px-4 py-3 text-xs text-soft">
           {isFetching || data === undefined
             ? 'Searching…'
-            : `Nothing has the id “${id}”. Searched: streams, flows, deliveries, dead letters, causes of failures, jobs, tokens, the ids of the newest ${countText(data.eventsSearched)} events, and the keys of ${countText(data.sagasSearched)} sagas.`}
+            : `Nothing has the id “${id}”. Searched: streams, flows, deliveries, dead letters, causes of failures, subscriptions, jobs, tokens, the ids of the newest ${countText(data.eventsSearched)} events, and the keys of ${countText(data.sagasSearched)} sagas.`}
         </p>
       ) : null}
     </>
@@ -164,6 +165,7 @@ function goToMatch(navigate: Navigate, match: Match): Promise<void> {
   if (kind === 'event' && stream !== undefined) {
     return navigate({ to: '/streams/$stream', params: { stream }, search: { at: revision } });
   }
+  if (kind === 'subscription') return navigate({ to: '/subscriptions', search: { open: id } });
   if (kind === 'job') return navigate({ to: '/jobs', search: { open: id } });
   if (kind === 'delivery') return navigate({ to: '/deliveries', search: { open: id } });
   if (kind === 'token') return navigate({ to: '/tokens', search: { open: id } });

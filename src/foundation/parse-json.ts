@@ -12,6 +12,42 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text) as unknown;
 }
 
+/** Like `JSON.stringify`, for values that may contain stored JSON: its depth does not matter. */
+export function jsonText(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // The stack was exhausted.
+    if (!(error instanceof RangeError)) throw error;
+  }
+  const parts: string[] = [];
+  const todo: ({ readonly value: unknown } | { readonly text: string })[] = [{ value }];
+  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
+    const each = 'value' in next ? next.value : undefined;
+    if ('text' in next) parts.push(next.text);
+    else if (typeof each !== 'object' || each === null || isWrittenBySelf(each)) {
+      parts.push(JSON.stringify(each) ?? 'null');
+    } else {
+      const isList = Array.isArray(each);
+      const members = isList
+        ? each.map((item: unknown) => ['', item] as const)
+        : Object.entries(each).filter(([, member]) => member !== undefined);
+      parts.push(isList ? '[' : '{');
+      todo.push({ text: isList ? ']' : '}' });
+      for (const [at, [name, member]] of [...members.entries()].toReversed()) {
+        const label = isList ? '' : `${JSON.stringify(name)}:`;
+        todo.push({ value: member }, { text: `${at === 0 ? '' : ','}${label}` });
+      }
+    }
+  }
+  return parts.join('');
+}
+
+/** Such as a date. A member of JSON may have this name, too. */
+function isWrittenBySelf(value: object): boolean {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
+}
+
 /** Parses JSON that Millrace stored. Undefined: the stored text was damaged. */
 export function parseStored(json: unknown): unknown {
   try {

@@ -364,7 +364,7 @@ export async function createPlatform(config: PlatformConfig = {}): Promise<Platf
       ? tracesOver(traceRoles, {
           clock,
           indexer: traceIndexer,
-          workOf: tracedWorkOf({ clock, engines, tasks: tasks.open, sagas: modules.sagas }),
+          workOf: tracedWorkOf({ clock, engines, tasks: tasks.open }),
         })
       : noTraces,
     subscriptions: subscriptionAdmin(engines, { clock }),

@@ -22,7 +22,7 @@ test('a flow is read without jobs and messages while the engine of these is down
       throw new MillraceError(code, 'no connection');
     };
     const engines = { bus: fail, has: () => true, sagas, store };
-    return tracedWorkOf({ clock: systemClock, engines, tasks: fail, sagas: [] })(flow);
+    return tracedWorkOf({ clock: systemClock, engines, tasks: fail })(flow);
   };
   const nothing = { tasks: [], publications: [], sagas: [], isCut: true };
   assert.deepEqual(await readWith('BUS_UNAVAILABLE'), nothing);

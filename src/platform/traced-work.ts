@@ -5,7 +5,7 @@ import { subjects } from '../contracts/subjects.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { sagaAt } from '../reactors/saga-admin.ts';
-import { sagaCategory, type SagaName } from '../reactors/saga-fact.ts';
+import { isFactType, isFirstFact } from '../reactors/saga-fact.ts';
 import { categoryOf } from '../store/stream-category.ts';
 import type { Task } from '../tasks/task-record.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -22,7 +22,6 @@ interface WorkSources {
   readonly clock: Clock;
   readonly engines: Pick<PlatformEngines, 'bus' | 'has' | 'sagas' | 'store'>;
   readonly tasks: () => Promise<Tasks>;
-  readonly sagas: readonly SagaName[];
 }
 
 const jobsSearched = 1_000;
@@ -158,23 +157,27 @@ function isWithin(tenant: string | undefined, owner: string | undefined): boolea
 }
 
 async function sagasOf(
-  { clock, engines, sagas }: WorkSources,
+  { clock, engines }: WorkSources,
   { events }: TracedFlow,
 ): Promise<Found<TracedSaga>> {
-  const categories = new Map(sagas.map((saga) => [sagaCategory(saga), saga.name]));
-  const nameOf = (stream: string): string | undefined => categories.get(categoryOf(stream) ?? '');
-  const streams = [...new Set(events.map(({ stream }) => stream))].filter(
-    (stream) => nameOf(stream) !== undefined,
+  // Events of an aggregate may have such types, too: one stream of each category is read.
+  const streams = Map.groupBy(
+    new Set(events.filter(({ type }) => isFactType(type)).map(({ stream }) => stream)),
+    (stream) => categoryOf(stream),
   );
-  const found: TracedSaga[] = [];
-  for (const stream of streams.slice(0, sagasMax)) {
-    const { sagas: admin, address } = await sagaAt(engines, stream, { clock });
-    const { key, status, timers, reason, parked } = await admin.get(address);
-    const saga = nameOf(stream) ?? stream;
-    if (status === 'completed' && timers.length === 0) continue;
-    found.push({ stream, saga, key, status, reason: parked?.reason ?? reason, timers });
+  const sagas: string[] = [];
+  for (const own of streams.values()) {
+    const [first] = await engines.store.readStream(own[0] ?? '', { limit: 1 }).toArray();
+    if (first !== undefined && isFirstFact(first)) sagas.push(...own);
   }
-  return { found, isCut: streams.length > sagasMax };
+  const found: TracedSaga[] = [];
+  for (const stream of sagas.slice(0, sagasMax)) {
+    const { sagas: admin, address, name } = await sagaAt(engines, stream, { clock });
+    const { key, status, timers, reason, parked } = await admin.get(address);
+    if (status === 'completed' && timers.length === 0) continue;
+    found.push({ stream, saga: name, key, status, reason: parked?.reason ?? reason, timers });
+  }
+  return { found, isCut: sagas.length > sagasMax };
 }
 
 function spanOf(

@@ -143,13 +143,13 @@ export async function sagaAt(
   roles: Pick<SagaRoles, 'sagas' | 'store'>,
   stream: string,
   options: { readonly clock?: Clock } = {},
-): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress }> {
+): Promise<{ readonly sagas: SagaAdmin; readonly address: SagaAddress; readonly name: string }> {
   const [first] = await roles.store.readStream(stream, { limit: 1 }).toArray();
   // Only the event shows where a tenant name with a hyphen ends.
   const tenants = new Set(first === undefined ? [] : [first.tenant]);
   const { bc, agg, version, tenant, id } = parseStreamName(stream, tenants);
   const sagas = sagaAdmin(roles, { bc, name: agg, version }, { ...options, tenants });
-  return { sagas, address: { tenant, key: id } };
+  return { sagas, address: { tenant, key: id }, name: agg };
 }
 
 function toInfo(

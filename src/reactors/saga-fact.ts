@@ -135,10 +135,23 @@ export function sagaTypes({ name, version }: SagaName): readonly string[] {
   );
 }
 
+/** Whether a saga may have events of this type; an aggregate may have them as well. */
+export function isFactType(type: string): boolean {
+  return Object.hasOwn(kinds, type.split('.')[1] ?? '');
+}
+
+/** Whether this first event of a stream is one of a saga, not of an aggregate. */
+export function isFirstFact(first: RecordedEvent): boolean {
+  const { kind, ...fact } = toFact(first) ?? {};
+  const members = kind === 'started' ? ['eventType'] : ['eventId', 'eventType', 'stream'];
+  const isFirst = kind === 'started' || kind === 'event-held';
+  return isFirst && members.every((member) => Object.hasOwn(fact, member));
+}
+
 /** Undefined: not a saga event, or one of a newer version. */
 export function toFact({ type, payload, headers }: RecordedEvent): SagaFact | undefined {
-  const kind = type.split('.')[1] ?? '';
-  if (!Object.hasOwn(kinds, kind)) return undefined;
+  if (!isFactType(type)) return undefined;
+  const kind = type.split('.')[1];
   // The data subject was forgotten: only the skeleton is left, which is enough for folding.
   const body = isForgotten(payload) ? headers?.[skeletonHeader] : payload;
   return { ...(body as object), kind } as SagaFact;

@@ -140,6 +140,65 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     }
   });
 
+  test('the rows of every paged view stay when the next page fails, and it can be tried again', async () => {
+    const shop = parkedShop();
+    await using rig = await openConsole(browser, {}, [shop.module]);
+    await park(rig, '7', 3);
+    await rig.jobs();
+    await rig.waitingMessage();
+    const [letter] = await rig.api.platform.engines.subscriptions.deadLetters.list({ stream });
+    await using visit = await rig.visit({ path: null });
+    const { page } = visit;
+    // Each first page names a second one, which fails.
+    const state = { second: 'refused' };
+    await page.route(/\/(?:api\/v1|admin)\//, async (request) => {
+      const isSecond = request.request().url().includes('cursor=');
+      if (isSecond && state.second === 'lost') return request.abort();
+      if (isSecond && state.second === 'empty') return request.fulfill({ json: { items: [] } });
+      const headers = { ...request.request().headers(), 'sec-fetch-site': 'same-origin' };
+      const response = await request.fetch({ headers });
+      const content = (await response.json()) as { readonly items?: readonly unknown[] };
+      const isPage = response.ok() && content.items !== undefined;
+      return request.fulfill({
+        response,
+        json: isPage ? { ...content, cursor: 'broken' } : content,
+      });
+    });
+    const rows = page.locator('#main, [role=dialog]').locator('tbody tr, li, [role=option]');
+    const problem = page.getByRole('alert').filter({ hasText: 'More rows could not be loaded' });
+    for (const [path, first, more] of [
+      ['events', /order\.placed/, undefined],
+      [`events?stream=${stream}`, /order\.placed/, 'Search further'],
+      [`streams/${stream}`, /order\.placed/, 'Load older events'],
+      ['jobs', /email-send/, 'Load more'],
+      ['deliveries', /partner:x/, 'Load more'],
+      ['audit', /console\.sign-in/, 'Load more'],
+      [`failures?show=parked&open=${letter?.id ?? ''}`, /order\.paid/, 'Load more'],
+      ['failures?show=parked', /core-7/, 'Load more'],
+    ] as const) {
+      state.second = 'refused';
+      await visit.go(path);
+      await rows.filter({ hasText: first }).first().waitFor();
+      if (more !== undefined) await page.getByRole('button', { name: more }).last().click();
+      await problem
+        .getByText(/cursor/)
+        .first()
+        .waitFor();
+      assert.ok((await rows.filter({ hasText: first }).count()) > 0, path);
+      assert.ok(visit.errors.splice(0).length > 0, path);
+      if (path === 'events') {
+        state.second = 'lost';
+        await problem.getByRole('button', { name: 'Try again' }).click();
+        await problem.getByText('The server does not respond').waitFor();
+      }
+      state.second = 'empty';
+      await problem.getByRole('button', { name: 'Try again' }).click();
+      await problem.waitFor({ state: 'detached' });
+      assert.ok((await rows.filter({ hasText: first }).count()) > 0, path);
+      visit.errors.splice(0);
+    }
+  });
+
   test('the views fit a screen of 360 pixels, and leave nothing serious for axe', async () => {
     const shop = parkedShop();
     await using rig = await openConsole(browser, { maskPayloads: true }, [shop.module]);

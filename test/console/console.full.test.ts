@@ -146,8 +146,8 @@ describe('the console in Chromium', () => {
     await rig.append('order.placed.v1', { payload, correlationId: 'large' });
     const [first] = await store.readAll({ limit: 1 }).toArray();
     // The store refuses this depth, but an older one may have it.
-    using database = new DatabaseSync(file);
-    const deep = `${'[1,'.repeat(1_000)}[]${']'.repeat(1_000)}`;
+    using database = new DatabaseSync(file, { timeout: 10_000 });
+    const deep = `${'[1,'.repeat(20_000)}[]${']'.repeat(20_000)}`;
     const update = database.prepare('UPDATE events SET payload = replace(payload, ?, ?)');
     assert.equal(update.run('"here"', deep).changes, 1);
     const context = {
@@ -306,6 +306,7 @@ describe('the console in Chromium', () => {
       [event?.eventId, /\/streams\/banking\.account\.v1-core-.*\?at=0$/, 'Correlation'],
       [saga?.key, /\/traces\/flow-9\?view=explain&node=saga/, 'is parked'],
       [failed, /\/jobs\?open=email-send\./, 'no such mailbox'],
+      ['sub:banking:alarm:v1', /\/subscriptions\?open=/, 'Waiting events'],
       [token.id, /\/tokens\?open=/, 'Revoke shop'],
       [`mails/${lost?.sequence ?? ''}`, /\/failures\?.*group=[0-9a-f]{12}/, 'no route'],
     ] as const;
@@ -338,9 +339,38 @@ describe('the console in Chromium', () => {
     await page.getByText('waits for an operator: replay or discard it').waitFor();
     await visit.open('traces?show=failed');
     await page.getByRole('link', { name: /flow-9/ }).waitFor();
+    await rig.api.fail('acme', 'flow-10');
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /flow-10/ }).count(), 0);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /flow-10/ }).waitFor();
     await visit.open('traces/never');
     await page.getByText("unknown flow 'never'").waitFor();
     assert.equal(visit.errors.splice(0).length, 1);
+  });
+
+  test('a flow that becomes slow is announced among the slow ones, and a quick one is not', async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'millrace-slow-'));
+    const file = join(folder.path, 'events.db');
+    await using rig = await openConsole(browser, {}, [], { store: `sqlite:${file}` });
+    await rig.append('order.placed.v1', { correlationId: 'slow' });
+    using database = new DatabaseSync(file, { timeout: 10_000 });
+    const update = database.prepare('UPDATE events SET recorded_at_ms = recorded_at_ms - 60000');
+    assert.equal(update.run().changes, 1);
+    await using visit = await rig.visit({ path: 'traces?show=slow' });
+    const { page } = visit;
+    await page.getByText('No flow of these events').waitFor();
+    const aggregate = { bc: 'shop', type: 'order', id: '1' };
+    const events = ['quick', 'slow'].map((correlationId) =>
+      createEnvelope(
+        { type: 'order.paid.v1', payload: {} },
+        { tenant: 'core', aggregate, correlationId },
+      ),
+    );
+    await rig.api.platform.engines.store.append('shop.order.v1-core-1', events);
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: /slow.*1 min/ }).waitFor();
+    assert.equal(await page.getByRole('link', { name: /quick/ }).count(), 0);
   });
 
   test('what the scopes do not allow is hidden, and refused when it is forced', async () => {

@@ -6,6 +6,8 @@ import { after, test } from 'node:test';
 import { createEnvelope } from '../../src/contracts/index.ts';
 import { createPlatform } from '../../src/platform/index.ts';
 import { taskType } from '../../src/tasks/index.ts';
+import { body, openApi } from '../../src/testing/support/server/api-rig.ts';
+import type { Trace } from '../../src/traces/index.ts';
 import { runMillrace } from '../cli-store-terminal.ts';
 import { flowCases } from './flow-cases.ts';
 
@@ -44,4 +46,35 @@ test('the command line shows the jobs of a flow, wherever their database is', as
     assert.match(drawn.stdout, /order\.placed\.v1/);
     assert.match(drawn.stdout, new RegExp(`⚙ email-send  queued {2}job ${id}`));
   }
+});
+
+test('the command line shows the same sagas of a flow as the console, and no aggregate as a saga', async () => {
+  const store = `sqlite:${join(folder, 'sagas.db')}`;
+  await using api = await openApi({}, { store });
+  await api.fail('core', 'flow-sagas');
+  // A type that a saga named "order" would have.
+  const event = createEnvelope(
+    { type: 'order.started.v1', payload: {} },
+    {
+      tenant: 'core',
+      aggregate: { bc: 'shop', type: 'order', id: '1' },
+      correlationId: 'flow-sagas',
+    },
+  );
+  await api.platform.engines.store.append('shop.order.v1-core-1', [event]);
+  const sagasOf = ({ nodes }: Trace) => nodes.filter(({ kind }) => kind === 'saga');
+  const shown = sagasOf(
+    await body(await api.ask('/admin/traces/flow-sagas', await api.token('read'))),
+  );
+  const trace = (...args: readonly string[]) =>
+    runMillrace(['trace', 'flow-sagas', ...args], { env: { MILLRACE_STORE: store } });
+  const json = await trace('--json');
+  assert.equal(json.code, 0, json.stderr);
+  const idsOf = (nodes: Trace['nodes']) => nodes.map(({ id }) => id).toSorted();
+  assert.deepEqual(idsOf(sagasOf(JSON.parse(json.stdout) as Trace)), idsOf(shown));
+  assert.deepEqual(
+    idsOf(shown),
+    ['destination', 'handler', 'saga'].map((id) => `saga banking.review.v1-core-${id}`),
+  );
+  assert.match((await trace()).stdout, /◆ review {2}parked: .*banking\.review\.v1-core-saga/);
 });

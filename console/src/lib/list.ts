@@ -4,20 +4,27 @@ import {
   useInfiniteQuery,
   useQuery,
   useQueryClient,
+  type UseInfiniteQueryResult,
   type UseQueryResult,
 } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { ApiError } from './api.ts';
 
-export interface List<Row> {
+/** The page after the rows of a list. */
+export interface NextPage {
+  /** Why it is missing. */
+  readonly moreError: Error | null;
+  readonly hasMore: boolean;
+  readonly isLoading: boolean;
+  /** Loads it, or tries that again. */
+  readonly more: () => void;
+}
+
+export interface List<Row> extends NextPage {
   readonly rows: readonly Row[];
   readonly error: Error | null;
-  /** Why the next page is missing. */
-  readonly moreError: Error | null;
   readonly isPending: boolean;
   readonly retry: () => void;
-  readonly hasMore: boolean;
-  readonly more: () => void;
   /** How many new rows wait to be shown. */
   readonly fresh: number;
   readonly showFresh: () => void;
@@ -66,13 +73,33 @@ export function useList<Row>({
   return {
     rows: isEmpty ? [...current.values()] : loaded.map((row) => current.get(keyOf(row)) ?? row),
     error: isEmpty ? pages.error : null,
-    moreError: isEmpty ? null : pages.error,
+    ...nextPageOf(pages),
     isPending: pages.isPending,
     retry: () => void pages.refetch(),
-    hasMore: pages.hasNextPage,
-    more: () => void pages.fetchNextPage(),
     fresh: isEmpty ? 0 : [...current.keys()].filter((key) => !known.has(key)).length,
     showFresh: () => void client.resetQueries({ queryKey }),
+  };
+}
+
+/** The rows stay while the next page, or reading them again, fails. */
+export function nextPageOf(
+  pages: Pick<
+    UseInfiniteQueryResult,
+    | 'data'
+    | 'error'
+    | 'fetchNextPage'
+    | 'hasNextPage'
+    | 'isFetching'
+    | 'isFetchingNextPage'
+    | 'isRefetchError'
+    | 'refetch'
+  >,
+): NextPage {
+  return {
+    moreError: pages.data === undefined ? null : pages.error,
+    hasMore: pages.hasNextPage,
+    isLoading: pages.isFetchingNextPage || (pages.error !== null && pages.isFetching),
+    more: () => void (pages.isRefetchError ? pages.refetch() : pages.fetchNextPage()),
   };
 }
 
@@ -86,10 +113,11 @@ export function listOf<Row>(
     rows: rows ?? [],
     error: rows === undefined ? error : null,
     moreError: null,
+    hasMore: false,
+    isLoading: false,
+    more: nothing,
     isPending,
     retry: () => void refetch(),
-    hasMore: false,
-    more: nothing,
     fresh: 0,
     showFresh: nothing,
   };

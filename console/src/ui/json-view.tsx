@@ -9,6 +9,7 @@ const shownMax = 100;
 const textMax = 2_000;
 /** Deeper values are folded when they are first shown. */
 const openDepth = 3;
+const copyDepthMax = 1_000;
 
 export function JsonView({ value, label }: { readonly value: unknown; readonly label: string }) {
   const session = useSession();
@@ -24,8 +25,8 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
           Values are masked; they need the scope admin.
         </p>
       ) : null}
-      <div className="absolute top-1.5 right-1.5">
-        <CopyButton text={() => JSON.stringify(value, null, 2)} label={`Copy ${label}`} />
+      <div className={cx('absolute right-1.5', isMasked ? 'top-0.5' : 'top-1.5')}>
+        <CopyButton text={() => textOf(value)} label={`Copy ${label}`} />
       </div>
       <div
         className="mono overflow-x-auto py-2 pr-9 pl-2 text-xs leading-5"
@@ -36,6 +37,18 @@ export function JsonView({ value, label }: { readonly value: unknown; readonly l
       </div>
     </div>
   );
+}
+
+/** Cut at a depth that no event of Millrace has, because deeper values exhaust the stack of the browser. */
+function textOf(value: unknown): string {
+  const depths = new WeakMap<object, number>();
+  const cut = function (this: object, _key: string, each: unknown): unknown {
+    if (typeof each !== 'object' || each === null) return each;
+    const depth = (depths.get(this) ?? 0) + 1;
+    depths.set(each, depth);
+    return depth > copyDepthMax ? `[nested deeper than ${copyDepthMax} levels]` : each;
+  };
+  return JSON.stringify(value, cut, 2);
 }
 
 interface NodeProps {

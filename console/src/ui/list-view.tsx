@@ -4,8 +4,8 @@ import { ArrowUp } from 'lucide-react';
 import { Fragment, type ReactNode } from 'react';
 import { useShortcuts } from '../lib/keys.ts';
 import type { List } from '../lib/list.ts';
-import { Button, cx, PageTitle } from './parts.tsx';
-import { Failed, Loading, NoMatch } from './states.tsx';
+import { cx, PageTitle } from './parts.tsx';
+import { Failed, Loading, MoreRows, NoMatch } from './states.tsx';
 
 export interface Column<Row> {
   readonly title: string;
@@ -95,16 +95,7 @@ export function ListBox<Row>({
           <Table {...table} rows={rows} />
         )}
       </div>
-      {list.moreError === null ? null : (
-        <div role="alert" className="rounded-lg border border-line bg-panel">
-          <Failed error={list.moreError} onRetry={list.retry} />
-        </div>
-      )}
-      {list.hasMore ? (
-        <Button className="self-center" onClick={list.more}>
-          Load more
-        </Button>
-      ) : null}
+      <MoreRows page={list} />
     </>
   );
 }

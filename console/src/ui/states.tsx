@@ -10,6 +10,7 @@ import {
 } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { ApiError } from '../lib/api.ts';
+import type { NextPage } from '../lib/list.ts';
 import { useSession } from '../lib/session.ts';
 import { Button, CopyButton } from './parts.tsx';
 
@@ -135,6 +136,52 @@ export function Failed({
       )}
       {onRetry === undefined ? null : <Button onClick={onRetry}>Try again</Button>}
     </State>
+  );
+}
+
+/** Below the rows of a list: loads the next page, or says why it is missing. The rows stay. */
+export function MoreRows({
+  page: { moreError, hasMore, isLoading, more },
+  label = 'Load more',
+}: {
+  readonly page: NextPage;
+  readonly label?: string;
+}) {
+  if (moreError === null) {
+    return hasMore ? (
+      <Button className="self-center" disabled={isLoading} onClick={more}>
+        {isLoading ? 'Loading…' : label}
+      </Button>
+    ) : null;
+  }
+  const problem = moreError instanceof ApiError ? moreError.problem : undefined;
+  return (
+    <div
+      role="alert"
+      className="flex flex-wrap items-center gap-x-4 gap-y-3 rounded-lg border border-line bg-panel px-4 py-3 text-xs"
+    >
+      <div className="flex min-w-0 flex-1 basis-72 gap-3">
+        <TriangleAlert size={16} aria-hidden className="mt-0.5 shrink-0 text-bad" />
+        <div className="flex min-w-0 flex-col gap-1">
+          <p className="font-medium">More rows could not be loaded</p>
+          <p className="break-words text-soft">
+            {moreError instanceof ApiError
+              ? moreError.message
+              : 'The server does not respond. The rows above are from before the connection was lost.'}
+          </p>
+          {problem === undefined ? null : <p className="text-soft">{problem.remedy}</p>}
+          {problem === undefined ? null : (
+            <p className="mono flex items-center gap-1 text-2xs break-all text-soft">
+              {problem.code} · request {problem.requestId}
+              <CopyButton text={problem.requestId} label="Copy the request id" />
+            </p>
+          )}
+        </div>
+      </div>
+      <Button disabled={isLoading} onClick={more}>
+        {isLoading ? 'Loading…' : 'Try again'}
+      </Button>
+    </div>
   );
 }
 

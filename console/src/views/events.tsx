@@ -8,10 +8,11 @@ import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
+import { nextPageOf } from '../lib/list.ts';
 import { useFollow, type FollowFilter, type LiveEvent } from '../lib/live.ts';
 import { timeSpans, type EventSearch } from '../router.tsx';
 import { Button, cx, PageTitle, Time } from '../ui/parts.tsx';
-import { Empty, Failed, Loading, NoMatch } from '../ui/states.tsx';
+import { Empty, Failed, Loading, MoreRows, NoMatch } from '../ui/states.tsx';
 import { badFieldOf, EventFilters, noFilter } from './event-filters.tsx';
 import { EventSheet, type EventPlace } from './event-sheet.tsx';
 
@@ -46,6 +47,8 @@ export function EventsView() {
     getNextPageParam: (page) => page.cursor,
     retry: false,
   });
+  const nextPage = nextPageOf(pages);
+  const firstError = pages.data === undefined ? pages.error : null;
   const searched = searchedBy(pages.data?.pages);
   // A page that is not full ended at a limit of the search, which an operator continues.
   const isPageFull = (pages.data?.pages.at(-1)?.items.length ?? 0) >= pageSize;
@@ -100,7 +103,7 @@ export function EventsView() {
           Live
         </Button>
       </PageTitle>
-      <EventFilters search={search} onChange={setSearch} error={pages.error} />
+      <EventFilters search={search} onChange={setSearch} error={firstError} />
       <div className="relative flex min-h-0 flex-1 flex-col overflow-hidden rounded-lg border border-line bg-panel">
         {pages.isFetching ? (
           <div className="absolute inset-x-0 top-0 z-10 h-0.5 overflow-hidden">
@@ -118,12 +121,12 @@ export function EventsView() {
             {tail.isOverflowing ? '+' : ''} new
           </button>
         ) : null}
-        {badFieldOf(pages.error) !== undefined && events.length === 0 ? (
+        {badFieldOf(firstError) !== undefined ? (
           <Empty title="The filter is not valid">
             Correct the marked field; the other filters stay.
           </Empty>
-        ) : pages.error !== null && events.length === 0 ? (
-          <Failed error={pages.error} onRetry={() => void pages.refetch()} />
+        ) : firstError !== null ? (
+          <Failed error={firstError} onRetry={() => void pages.refetch()} />
         ) : pages.isPending ? (
           <Loading rows={12} />
         ) : events.length === 0 ? (
@@ -132,7 +135,7 @@ export function EventsView() {
               {searched === undefined ? null : (
                 <SearchedText searched={searched} isOver={!pages.hasNextPage} />
               )}
-              {pages.hasNextPage ? (
+              {pages.hasNextPage && nextPage.moreError === null ? (
                 <Button
                   look="primary"
                   disabled={pages.isFetching}
@@ -159,7 +162,9 @@ export function EventsView() {
               if (!pages.isFetchingNextPage && pages.error === null) void pages.fetchNextPage();
             }}
           >
-            {searched === undefined ? null : (
+            {nextPage.moreError !== null ? (
+              <p>{events.length} loaded</p>
+            ) : searched === undefined ? null : (
               <>
                 <SearchedText searched={searched} isOver={!pages.hasNextPage} />
                 {pages.hasNextPage ? (
@@ -177,6 +182,7 @@ export function EventsView() {
           </EventList>
         )}
       </div>
+      {nextPage.moreError === null ? null : <MoreRows page={nextPage} />}
       <EventSheet
         place={placeOf(search.sel)}
         listed={events[selected]}

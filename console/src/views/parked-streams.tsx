@@ -28,7 +28,7 @@ import {
   TraceLink,
 } from '../ui/parts.tsx';
 import { DetailSheet } from '../ui/sheet.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { Empty, Failed, Loading, MoreRows } from '../ui/states.tsx';
 import { CauseDetail } from './failure-group.tsx';
 
 const letterOf = ({ id }: ParkedStream): string => id;
@@ -52,6 +52,11 @@ const columns: readonly Column<ParkedStream>[] = [
     ),
   },
   {
+    title: 'Tenant',
+    isExtra: true,
+    cell: ({ tenant }) => <span className="text-soft">{tenant}</span>,
+  },
+  {
     title: 'Waiting',
     isRight: true,
     cell: ({ waiting, replayRequestedAt }) => (
@@ -60,11 +65,6 @@ const columns: readonly Column<ParkedStream>[] = [
         {replayRequestedAt === null ? null : <Badge tone="accent">replaying</Badge>}
       </span>
     ),
-  },
-  {
-    title: 'Tenant',
-    isExtra: true,
-    cell: ({ tenant }) => <span className="text-soft">{tenant}</span>,
   },
   { title: 'Since', isRight: true, cell: ({ since }) => <Ago at={since} /> },
 ];
@@ -288,7 +288,7 @@ function WaitingEvents({ id }: { readonly id: string }) {
       }),
     keyOf: eventOf,
   });
-  const { rows, error, isPending, hasMore, more, fresh, showFresh } = list;
+  const { rows, error, isPending, fresh, showFresh } = list;
   if (error !== null) {
     return <Failed error={error} onRetry={list.retry} />;
   }
@@ -302,7 +302,7 @@ function WaitingEvents({ id }: { readonly id: string }) {
         <Table label="Waiting events" columns={waitingColumns} rows={rows} keyOf={eventOf} />
       </div>
       {fresh > 0 ? <Button onClick={showFresh}>Show {countText(fresh)} new</Button> : null}
-      {hasMore ? <Button onClick={more}>Load more</Button> : null}
+      <MoreRows page={list} />
     </>
   );
 }

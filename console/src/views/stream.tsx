@@ -4,9 +4,10 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { call } from '../lib/api.ts';
 import { useShortcuts } from '../lib/keys.ts';
+import { nextPageOf } from '../lib/list.ts';
 import { useFollow } from '../lib/live.ts';
-import { Button, CopyButton, cx, PageTitle, Panel, Time } from '../ui/parts.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { CopyButton, cx, PageTitle, Panel, Time } from '../ui/parts.tsx';
+import { Empty, Failed, Loading, MoreRows } from '../ui/states.tsx';
 import { EventSheet } from './event-sheet.tsx';
 
 const pageSize = 100;
@@ -54,7 +55,7 @@ export function StreamView() {
         <CopyButton text={stream} label="Copy the name of the stream" />
       </PageTitle>
       <Panel title="Events" aside="newest first">
-        {pages.error !== null ? (
+        {pages.error !== null && pages.data === undefined ? (
           <Failed error={pages.error} onRetry={() => void pages.refetch()} />
         ) : pages.isPending ? (
           <Loading rows={10} />
@@ -86,11 +87,7 @@ export function StreamView() {
           </ul>
         )}
       </Panel>
-      {pages.hasNextPage ? (
-        <Button className="self-center" onClick={() => void pages.fetchNextPage()}>
-          Load older events
-        </Button>
-      ) : null}
+      <MoreRows page={nextPageOf(pages)} label="Load older events" />
       <EventSheet
         place={at === undefined ? undefined : { stream, revision: String(at) }}
         listed={events[selected]}

@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type ComponentProps, type FormEvent, type ReactNode } from 'react';
 import { call } from '../lib/api.ts';
 import { durationText } from '../lib/format.ts';
+import { useList } from '../lib/list.ts';
 import { useFollow, type LiveEvent } from '../lib/live.ts';
 import { allows, useSession } from '../lib/session.ts';
 import type { TracesSearch } from '../router.tsx';
@@ -76,23 +77,27 @@ function EventFlows({
     queryFn: ({ signal }) =>
       call('GET /api/v1/events', { query: { direction: 'backwards', limit: eventsRead }, signal }),
   });
-  const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
+  const [arrived, setArrived] = useState<readonly LiveEvent[]>([]);
   const show = (): void => {
-    setFresh(new Set());
+    setArrived([]);
     void refetch();
   };
   const head = data === undefined ? undefined : (data.items[0]?.position ?? 'end');
   useFollow({}, head, (events) => {
     if (data?.items.length === 0) show();
-    else setFresh((before) => newFlows(before, events));
+    else setArrived((before) => [...events.toReversed(), ...before].slice(0, eventsRead));
   });
   const all = flowsOf(data?.items ?? []);
-  const slow = all.filter(({ durationMs }) => durationMs >= slowMs);
+  const slow = all.filter(isSlowFlow);
   const flows = isSlow ? slow.toSorted((a, b) => b.durationMs - a.durationMs) : all;
+  const changed = new Set(arrived.map(({ correlationId }) => correlationId));
+  const fresh = flowsOf([...arrived, ...(data?.items ?? [])]).filter(
+    (flow) => changed.has(flow.id) && (!isSlow || isSlowFlow(flow)),
+  );
   return (
     <FlowPanel
       title={isSlow ? 'Slow flows' : 'Recent flows'}
-      fresh={fresh.size}
+      fresh={fresh.length}
       onFresh={show}
       aside={`${isSlow ? `${durationText(slowMs)} or longer, ` : ''}of the newest ${data?.items.length ?? eventsRead} events`}
     >
@@ -143,9 +148,9 @@ function FlowPanel({
 /** The flows with a dead letter, a dead message or a failed job. */
 function FailedFlows() {
   const session = useSession();
-  const { data, error, refetch } = useQuery({
+  const { rows, error, isPending, retry, hasMore, fresh, showFresh } = useList({
     queryKey: ['failed-flows', session.name],
-    queryFn: async ({ signal }) => {
+    load: async (_cursor, signal) => {
       const since = new Date(Date.now() - failedWithinMs).toISOString();
       const limit = failuresRead;
       const none = { items: [], cursor: undefined };
@@ -184,28 +189,30 @@ function FailedFlows() {
           what: 'failed job',
         })),
       ];
-      const isCut = [letters, messages, jobs].some(({ cursor }) => cursor !== undefined);
-      return { flows: failedFlows(failures), isCut };
+      const { cursor } =
+        [letters, messages, jobs].find((page) => page.cursor !== undefined) ?? none;
+      return { items: failedFlows(failures), cursor };
     },
+    keyOf: flowId,
   });
   return (
-    <Panel
+    <FlowPanel
       title="Failed flows"
-      aside={
-        data?.isCut === true ? `only ${failuresRead} failures of each kind were read` : 'last 24 h'
-      }
+      fresh={fresh}
+      onFresh={showFresh}
+      aside={hasMore ? `only ${failuresRead} failures of each kind were read` : 'last 24 h'}
     >
       {error !== null ? (
-        <Failed error={error} onRetry={() => void refetch()} />
-      ) : data === undefined ? (
+        <Failed error={error} onRetry={retry} />
+      ) : isPending ? (
         <Loading rows={10} />
-      ) : data.flows.length === 0 ? (
+      ) : rows.length === 0 ? (
         <Empty title="No flow failed">
           In the last 24 hours no event became a dead letter, and no message or job failed for good.
         </Empty>
       ) : (
         <ul className="divide-y divide-line">
-          {data.flows.map((flow) => (
+          {rows.map((flow) => (
             <FlowRow key={flow.id} flow={flow}>
               <span className="flex shrink-0 flex-wrap gap-1 max-sm:order-1 max-sm:basis-full">
                 {flow.failures.map(([what, count]) => (
@@ -219,7 +226,7 @@ function FailedFlows() {
           ))}
         </ul>
       )}
-    </Panel>
+    </FlowPanel>
   );
 }
 
@@ -229,6 +236,8 @@ interface FlowHead {
   readonly tenant: string;
   readonly at: string;
 }
+
+const flowId = ({ id }: FlowHead): string => id;
 
 function FlowRow({ flow, children }: { readonly flow: FlowHead; readonly children: ReactNode }) {
   return (
@@ -275,11 +284,7 @@ interface Flow extends FlowHead {
   readonly durationMs: number;
 }
 
-/** Of many new events, as many flows as the page would read. */
-function newFlows(before: ReadonlySet<string>, events: readonly LiveEvent[]): ReadonlySet<string> {
-  const ids = [...before, ...events.map(({ correlationId }) => correlationId)];
-  return new Set(ids.slice(0, eventsRead));
-}
+const isSlowFlow = ({ durationMs }: Flow): boolean => durationMs >= slowMs;
 
 /** Newest first, as the events. */
 function flowsOf(events: readonly LiveEvent[]): readonly Flow[] {

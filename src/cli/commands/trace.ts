@@ -13,7 +13,7 @@ import { traceText } from './trace-text.ts';
 
 export const traceCommand = defineCommand({
   name: 'trace',
-  summary: 'shows the commands, events, handlers, deliveries and jobs of one flow as a tree',
+  summary: 'shows the commands, events, handlers, deliveries, jobs and sagas of one flow as a tree',
   usage: '<correlationId>',
   options: {
     ...outboxOption,
@@ -72,7 +72,6 @@ async function workOver(
     },
     tasks: async () =>
       opened.use(createTasks(await engines.open('tasks'), { types: [], personalData })),
-    sagas: [],
   });
 }
 

@@ -6,6 +6,7 @@
 import { markHeader, readForm, type EventForm, type Mark } from '../../contracts/event-form.ts';
 import { aggregateOf } from '../../contracts/stream-name.ts';
 import { idFromKey } from '../../foundation/ids.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
 import type { StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
@@ -66,7 +67,7 @@ export function fromClientRecord(record: ClientRecord): RecordRow {
     type: record.type,
     recordedAtMs: recordedAtMs(record),
     payload: payloadOf(record),
-    meta: JSON.stringify(envelope),
+    meta: jsonText(envelope),
     tenant: typeof envelope['tenant'] === 'string' ? envelope['tenant'] : '',
   };
 }
@@ -122,7 +123,7 @@ function isMetaList(value: unknown): boolean {
 function payloadOf(record: ClientRecord): string {
   const data: unknown = record.data;
   if (data instanceof Uint8Array) return JSON.stringify({ $bytes: base64(data) });
-  return JSON.stringify(data) ?? 'null';
+  return jsonText(data) ?? 'null';
 }
 
 function hasKnownShape(envelope: Record<string, unknown>): boolean {

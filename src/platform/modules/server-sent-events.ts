@@ -1,6 +1,7 @@
 // Server-sent events, with periodic comments as keep-alives for proxies and clients.
 
 import { withinTime } from '../../foundation/async/within-time.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import type { StreamResponse } from './route.ts';
 
 export type SentEvent = {
@@ -64,6 +65,6 @@ async function* textOf(
 function lineOf({ event, id, ...content }: SentEvent): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const idLine = id === undefined ? '' : `id: ${id.replaceAll(/[\r\n\0]/g, '')}\n`;
-  const json = 'json' in content ? content.json : JSON.stringify(content.data);
+  const json = 'json' in content ? content.json : jsonText(content.data);
   return `${name}${idLine}data: ${json}\n\n`;
 }

@@ -3,6 +3,7 @@
 import { MillraceError } from '../../foundation/error.ts';
 import type { Platform } from '../../platform/create-platform.ts';
 import { isKeyStream } from '../../store/erasure.ts';
+import { parsePosition, type Position } from '../../store/position.ts';
 import { tenantFor, type Access } from '../../platform/modules/principal.ts';
 import type { TSchema } from 'typebox';
 import type { ResponseInfo, ApiRequest, StreamResponse } from '../../platform/modules/route.ts';
@@ -92,6 +93,23 @@ export function isWithin(
   tenant: string | undefined,
 ): boolean {
   return principal?.tenant === undefined || principal.tenant === tenant;
+}
+
+/** A cursor of a list that is ordered by position. */
+export function positionOfCursor(cursor: string): Position {
+  try {
+    return parsePosition(cursor);
+  } catch (cause) {
+    throw cursorInvalid(cause);
+  }
+}
+
+export function cursorInvalid(cause?: unknown): MillraceError {
+  return new MillraceError(
+    'CURSOR_INVALID',
+    'cursor is invalid: pass the cursor of the previous page unchanged',
+    { details: { field: 'cursor' }, cause },
+  );
 }
 
 /** A response that is not JSON. */

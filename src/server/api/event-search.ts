@@ -2,14 +2,20 @@
 
 import { Type } from '../../contracts/type.ts';
 import { hasCode, MillraceError } from '../../foundation/error.ts';
-import { jsonDepthMax } from '../../foundation/parse-json.ts';
+import { jsonDepthMax, jsonText } from '../../foundation/parse-json.ts';
 import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../platform/modules/route.ts';
 import { compileFilter, matchesRow } from '../../store/event-filter.ts';
 import type { EventReader, EventStore } from '../../store/event-store.ts';
-import { parsePosition, startPosition, type Position } from '../../store/position.ts';
+import { startPosition, type Position } from '../../store/position.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
-import { checkStreamAccess, routesOf, type ApiPlatform } from './api-context.ts';
+import {
+  checkStreamAccess,
+  cursorInvalid,
+  positionOfCursor,
+  routesOf,
+  type ApiPlatform,
+} from './api-context.ts';
 import { checkPayloadSearch } from '../http/masked-fields.ts';
 import { textBytes } from '../http/list-page.ts';
 import { filterFor, type EventQuery } from './follow.ts';
@@ -138,7 +144,7 @@ export async function searchEvents(
       // Hidden values must not be found by guessing them.
       const shown = isMatch ? hide(event) : undefined;
       if (shown !== undefined && conditions.every((holds) => holds(shown.payload))) {
-        const json = JSON.stringify(shown);
+        const json = jsonText(shown);
         items.push(json);
         bytes += textBytes(json);
       }
@@ -190,7 +196,7 @@ async function sourceOf(
       cursorAfter: ({ revision }) => (revision === 0 ? undefined : String(revision - 1)),
     };
   }
-  const after = cursor === undefined ? undefined : parsePosition(cursor);
+  const after = cursor === undefined ? undefined : positionOfCursor(cursor);
   const cursorAfter = ({ position }: RecordedEvent): string => position;
   if (correlationId !== undefined) {
     const flow = await platform.traces
@@ -253,7 +259,7 @@ function timeFrom(field: string, text: string | undefined): number | undefined {
 
 function revisionOf(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw invalid('cursor', 'is invalid: pass the cursor of the previous page unchanged');
+  throw cursorInvalid();
 }
 
 /**
@@ -289,6 +295,5 @@ function isText(value: unknown, wanted: string): boolean {
 }
 
 function invalid(field: string, reason: string): MillraceError {
-  const code = field === 'cursor' ? 'CURSOR_INVALID' : 'REQUEST_INVALID';
-  return new MillraceError(code, `${field} ${reason}`, { details: { field } });
+  return new MillraceError('REQUEST_INVALID', `${field} ${reason}`, { details: { field } });
 }

@@ -1,6 +1,7 @@
 // Live subscriptions over server-sent events and WebSockets: the filter of a caller and the start position.
 
 import { MillraceError } from '../../foundation/error.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import type { EventFilter } from '../../store/event-filter.ts';
 import type { FeedItem } from '../../store/event-store.ts';
 import { parsePosition } from '../../store/position.ts';
@@ -116,7 +117,7 @@ function toTexts(
   return (events as RecordedEvent[]).splice(0).map((event) => ({
     event: 'event',
     id: idOf(event),
-    json: JSON.stringify(hider.event(event)),
+    json: jsonText(hider.event(event)),
   }));
 }
 

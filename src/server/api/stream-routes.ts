@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import { createEnvelope, envelopeJsonSchema } from '../../contracts/envelope.ts';
 import { parseStreamName } from '../../contracts/stream-name.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import { parsePosition } from '../../store/position.ts';
 import type { EventReader } from '../../store/event-store.ts';
 import type { RecordedEvent } from '../../store/recorded-event.ts';
@@ -14,7 +15,13 @@ import { createSecretHider, hiderFor } from '../../platform/modules/hide-secrets
 import { route, type Route, type TextResponse } from '../../platform/modules/route.ts';
 import { flowHeadersShown, flowOf } from '../../platform/modules/flow-of.ts';
 import { serverSentEvents } from '../../platform/modules/server-sent-events.ts';
-import { checkStreamAccess, returns, routesOf, type ApiPlatform } from './api-context.ts';
+import {
+  checkStreamAccess,
+  positionOfCursor,
+  returns,
+  routesOf,
+  type ApiPlatform,
+} from './api-context.ts';
 import { textBytes } from '../http/list-page.ts';
 import { filterFor, followEvents, followStream } from './follow.ts';
 
@@ -211,13 +218,18 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       responses: { 200: returns('A page of events', page) },
       async handle(request) {
         const { limit: count = 100, direction: way = 'forwards', cursor } = request.query;
-        const after = cursor ?? request.query.after;
+        const { after } = request.query;
         const options = {
           filter: filterFor(request),
           direction: way,
           limit: count,
           signal: request.signal,
-          after: after === undefined ? undefined : parsePosition(after),
+          after:
+            cursor !== undefined
+              ? positionOfCursor(cursor)
+              : after === undefined
+                ? undefined
+                : parsePosition(after),
         };
         return request.memory.load(() =>
           readPage(store.readAll(options), {
@@ -287,7 +299,7 @@ async function readPage(
   let bytes = 0;
   let cursor: string | undefined;
   for await (const event of reader) {
-    const json = JSON.stringify(hide(event));
+    const json = jsonText(hide(event));
     items.push(json);
     bytes += textBytes(json);
     if (items.length < itemsMax && bytes < readBytesMax) continue;

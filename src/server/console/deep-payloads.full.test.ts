@@ -1,6 +1,7 @@
 // HTTP refuses deeply nested JSON, but an older store may have it: no response may fail because of such an event.
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +9,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
 import { jsonEvent, KurrentDBClient } from '@kurrent/kurrentdb-client';
 import { createEnvelope } from '../../contracts/index.ts';
-import { body, openApi, type Api } from '../../testing/support/server/api-rig.ts';
+import { startStandIn } from '../../testing/kurrent-stand-in/stand-in.ts';
+import { body, openApi, until, type Api } from '../../testing/support/server/api-rig.ts';
 import { maskedValue } from '../../platform/modules/hide-secrets.ts';
+import { fromWire } from '../kurrent/events/from-wire.ts';
 import { parseCondition } from '../api/event-search.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../kurrent/index.ts';
 
@@ -17,8 +20,8 @@ const aggregate = { bc: 'shop', type: 'order', id: '1' };
 const stream = 'shop.order.v1-core-1';
 
 /** A list in a list, and so on. */
-const nested = (depth: number): unknown =>
-  JSON.parse(`${'['.repeat(depth)}"private"${']'.repeat(depth)}`);
+const nestedText = (depth: number): string => `${'['.repeat(depth)}"private"${']'.repeat(depth)}`;
+const nested = (depth: number): unknown => JSON.parse(nestedText(depth));
 
 async function firstMessage(api: Api, token: string): Promise<string> {
   const abort = new AbortController();
@@ -41,49 +44,51 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('an event of depth 1,000 is read, searched and followed, masked and as it is', async () => {
-  const file = join(folder, 'events.db');
-  await using api = await openApi({ maskPayloads: true }, { store: `sqlite:${file}` });
-  const type = 'order.placed.v1';
-  const context = { tenant: 'core', aggregate, correlationId: 'deep' };
-  const event = createEnvelope({ type, payload: { amount: 13 } }, context);
-  await api.platform.engines.store.append(stream, [event]);
-  // The store refuses such events today.
-  using database = new DatabaseSync(file);
-  const stored = JSON.stringify({ amount: 13, deep: nested(1_000) });
-  const { changes } = database
-    .prepare('UPDATE events SET payload = ? WHERE event_id = ?')
-    .run(stored, event.eventId);
-  assert.equal(changes, 1);
-  const admin = await api.token('admin');
-  const operator = await api.token('operate');
-  for (const [path, hasPayload] of [
-    [`/api/v1/streams/${stream}/events`, true],
-    ['/api/v1/events?direction=backwards', true],
-    ['/api/v1/events/search?correlationId=deep', true],
-    ['/admin/traces/deep', false],
-    [`/admin/resolve/${event.eventId}`, false],
-  ] as const) {
-    for (const token of [admin, operator]) {
-      const response = await api.ask(path, token);
-      const text = await response.text();
-      assert.equal(response.status, 200, `${path} ${text.slice(0, 300)}`);
-      assert.equal(text.includes('private'), hasPayload && token === admin, path);
+for (const depth of [1_000, 20_000]) {
+  test(`an event of depth ${depth} is read, searched and followed, masked and as it is`, async () => {
+    const file = join(folder, `${depth}.db`);
+    await using api = await openApi({ maskPayloads: true }, { store: `sqlite:${file}` });
+    const type = 'order.placed.v1';
+    const context = { tenant: 'core', aggregate, correlationId: 'deep' };
+    const event = createEnvelope({ type, payload: { amount: 13 } }, context);
+    await api.platform.engines.store.append(stream, [event]);
+    // The store refuses such events, but an older one may have them.
+    using database = new DatabaseSync(file, { timeout: 10_000 });
+    const stored = `{"amount":13,"deep":${nestedText(depth)}}`;
+    const { changes } = database
+      .prepare('UPDATE events SET payload = ? WHERE event_id = ?')
+      .run(stored, event.eventId);
+    assert.equal(changes, 1);
+    const admin = await api.token('admin');
+    const operator = await api.token('operate');
+    for (const [path, hasPayload] of [
+      [`/api/v1/streams/${stream}/events`, true],
+      ['/api/v1/events?direction=backwards', true],
+      ['/api/v1/events/search?correlationId=deep', true],
+      ['/admin/traces/deep', false],
+      [`/admin/resolve/${event.eventId}`, false],
+    ] as const) {
+      for (const token of [admin, operator]) {
+        const response = await api.ask(path, token);
+        const text = await response.text();
+        assert.equal(response.status, 200, `${path} ${text.slice(0, 300)}`);
+        assert.equal(text.includes('private'), hasPayload && token === admin, path);
+      }
     }
-  }
-  for (const [condition, found] of [
-    ['amount=13', 1],
-    ['deep.none=1', 0],
-  ] as const) {
-    const response = await api.ask(`/api/v1/events/search?payload=${condition}`, admin);
-    assert.equal(response.status, 200, await response.clone().text());
-    const { items } = await body<{ readonly items: readonly unknown[] }>(response);
-    assert.equal(items.length, found, condition);
-  }
-  for (const token of [admin, operator]) {
-    assert.equal((await firstMessage(api, token)).includes('private'), token === admin);
-  }
-});
+    for (const [condition, found] of [
+      ['amount=13', 1],
+      ['deep.none=1', 0],
+    ] as const) {
+      const response = await api.ask(`/api/v1/events/search?payload=${condition}`, admin);
+      assert.equal(response.status, 200, await response.clone().text());
+      const { items } = await body<{ readonly items: readonly unknown[] }>(response);
+      assert.equal(items.length, found, condition);
+    }
+    for (const token of [admin, operator]) {
+      assert.equal((await firstMessage(api, token)).includes('private'), token === admin);
+    }
+  });
+}
 
 test('a deep event of a gRPC client is stored and shown as its bytes', async () => {
   await using api = await openApi({}, { store: 'memory:' }, [], kurrentStoreOptions);
@@ -98,6 +103,42 @@ test('a deep event of a gRPC client is stored and shown as its bytes', async () 
   const { items } = await body<{ items: { payload: { $bytes: string } }[] }>(response);
   const bytes = Buffer.from(items[0]?.payload.$bytes ?? '', 'base64');
   assert.equal(bytes.toString(), JSON.stringify(data));
+});
+
+test('a deep event that another program wrote to KurrentDB is shown, and its dead letter too', async () => {
+  await using server = await startStandIn({ preset: '24.10' });
+  await using api = await openApi({}, { store: server.url });
+  const data = `{"deep":${nestedText(20_000)}}`;
+  const written = {
+    eventId: randomUUID(),
+    type: 'account.deposited.v1',
+    isJson: true,
+    data: Buffer.from(data),
+    metadata: Buffer.from(`{"deep":${nestedText(20_000)}}`),
+  };
+  const account = 'banking.account.v1-core-1';
+  const origin = { tenant: 'core', aggregate: { bc: 'banking', type: 'account', id: '1' } };
+  const now = new Date().toISOString();
+  await server.store.append(account, [fromWire(written, { origin, now })]);
+  const { deadLetters } = api.platform.engines.subscriptions;
+  await until(async () => (await deadLetters.list({})).length > 0);
+  const [letter] = await deadLetters.list({});
+  const token = await api.token('read');
+  for (const path of [
+    `/api/v1/streams/${account}/events`,
+    '/api/v1/events',
+    `/api/v1/events/search?stream=${account}`,
+    `/admin/dlq/${letter?.id}`,
+  ]) {
+    const response = await api.ask(path, token);
+    const text = await response.text();
+    assert.equal(response.status, 200, `${path} ${text.slice(0, 300)}`);
+    assert.ok(text.includes(`"payload":${data}`), `${path} ${text.slice(0, 300)}`);
+  }
+  for (const path of ['/admin/dlq', '/admin/failures']) {
+    const response = await api.ask(path, token);
+    assert.equal(response.status, 200, `${path} ${await response.text()}`);
+  }
 });
 
 test('masking and search end at the depth that HTTP accepts', () => {

@@ -59,6 +59,7 @@ test('an id is found as what it is, within the tenant and the scope of the calle
     [saga?.key, 'saga'],
     [fingerprint, 'failure'],
     [jobId, 'job'],
+    ['sub:banking:alarm:v1', 'subscription'],
   ] as const;
   const other = await api.token('admin', 'other');
   for (const [id = '', kind] of ids) {

@@ -21,6 +21,7 @@ const kinds = [
   'bus-dead-letter',
   'failure',
   'saga',
+  'subscription',
   'job',
   'token',
 ] as const;
@@ -55,7 +56,7 @@ export function resolveRoutes(platform: ApiPlatform): readonly Route[] {
       ...get,
       path: '/admin/resolve/{id}',
       summary:
-        'Finds what an id belongs to: a stream, flow, event, delivery, dead letter, cause of failures, saga, job or token',
+        'Finds what an id belongs to: a stream, flow, event, delivery, dead letter, cause of failures, saga, subscription, job or token',
       description: `Searches everything that the caller may read. Sagas are found by their key among the first ${searchLimits.sagas}. If nothing else has the id, the newest ${searchLimits.events} events are read, for at most ${searchLimits.timeMs / 1_000} s.`,
       params: closed({ id: text(400) }),
       responses: {
@@ -107,6 +108,7 @@ const finders: readonly Find[] = [
   findDeadLetters,
   findBusLetter,
   findCause,
+  findSubscription,
   findJob,
   findToken,
 ];
@@ -264,6 +266,17 @@ async function findSagas(
     after = page.at(-1)?.stream;
   }
   return { items, looked };
+}
+
+/** A subscription by its name, for those who may list subscriptions. */
+async function findSubscription(
+  { engines }: ApiPlatform,
+  { principal }: ApiRequest,
+  id: string,
+): Promise<readonly Match[]> {
+  if (principal === undefined || !mayCall({ access: 'read', isGlobal: true }, principal)) return [];
+  const found = await engines.subscriptions.checkpoints.get(id);
+  return found === undefined ? [] : [{ kind: 'subscription', id, title: id }];
 }
 
 async function findJob(

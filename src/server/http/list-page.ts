@@ -1,5 +1,6 @@
 // Lists whose items may be large: small reads of the store, until the page is long or large enough.
 
+import { jsonText } from '../../foundation/parse-json.ts';
 import type { ListPage, PageBound, PartBound } from '../../platform/modules/route.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function listPage<Item>(
     const size = Math.min(readItems, limit - items.length);
     const found = await read({ limit: size, cursor: next, bytesMax: readBytes });
     items.push(...found.items);
-    bytes += textBytes(JSON.stringify(found.items));
+    bytes += textBytes(jsonText(found.items));
     next = found.cursor;
     // A list that filters its items ends a read early, after it has looked at enough of them.
     hasMore = next !== undefined && found.items.length === size;

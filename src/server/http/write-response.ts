@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MillraceError } from '../../foundation/error.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import type { ReaderMemory, RouteResponse } from '../../platform/modules/route.ts';
 
 // Created once, because creating an error with its stack for each abort is slow.
@@ -72,7 +73,7 @@ function* textParts(
 }
 
 function textOf(body: unknown): string | undefined {
-  return body === undefined ? undefined : JSON.stringify(body);
+  return body === undefined ? undefined : jsonText(body);
 }
 
 /** Closes the connection of a client that does not read; only a stream of events can say why. */

@@ -5,6 +5,7 @@ import type { RawData, WebSocket } from 'ws';
 import { MillraceError } from '../../foundation/error.ts';
 import { createIds } from '../../foundation/ids.ts';
 import type { Observer } from '../../foundation/observer.ts';
+import { jsonText } from '../../foundation/parse-json.ts';
 import { withinTime } from '../../foundation/async/within-time.ts';
 import type {
   ModuleSocket,
@@ -180,7 +181,7 @@ export function serveConnection(socket: WebSocket, options: WsConnectionOptions)
   async function send(message: object | string): Promise<void> {
     if (lifetime.signal.aborted || socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > limits.unreadBytesMax) return tooSlow();
-    const bytes = bytesOf(typeof message === 'string' ? message : JSON.stringify(message));
+    const bytes = bytesOf(typeof message === 'string' ? message : jsonText(message));
     gather();
     unsentBytes += bytes.length;
     unsent?.hold(unsentBytes);

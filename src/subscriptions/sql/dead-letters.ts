@@ -1,4 +1,4 @@
-import { parseStored } from '../../foundation/parse-json.ts';
+import { jsonText, parseStored } from '../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../store/position.ts';
 import {
   addedLetter,
@@ -94,7 +94,7 @@ export function sqlDeadLetters({ dialect, run }: SqlDatabase): DeadLetterStore {
         letter.eventId,
         letter.eventType,
         letter.aggregateId,
-        JSON.stringify(letter.payload),
+        jsonText(letter.payload),
         letter.error,
         letter.attempts,
         Date.parse(letter.createdAt),

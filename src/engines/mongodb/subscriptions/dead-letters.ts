@@ -1,5 +1,5 @@
 import type { Filter } from 'mongodb';
-import { parseStored } from '../../../foundation/parse-json.ts';
+import { jsonText, parseStored } from '../../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type {
   Attempt,
@@ -236,7 +236,7 @@ function definedParts(cause: DeadLetter['cause']): DeadLetter['cause'] {
 }
 
 function payloadFields(value: unknown): Pick<DeadLetterDocument, 'payload' | 'payloadJson'> {
-  const json = JSON.stringify(value ?? null);
+  const json = jsonText(value ?? null);
   const payload = JSON.parse(json) as unknown;
   const isBson = json.length <= documentLimits.bsonFromCharsMax && fitsBson(payload);
   return isBson ? { payload } : { payload: null, payloadJson: json };

@@ -3,7 +3,7 @@
 
 import { redisKeys } from '../../../contracts/redis-keys.ts';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
-import { parseStored } from '../../../foundation/parse-json.ts';
+import { jsonText, parseStored } from '../../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import {
   addedLetter,
@@ -287,7 +287,7 @@ function fieldsOf(letter: DeadLetter, isFirst: boolean): string[] {
   };
   return Object.entries({
     ...changing,
-    body: JSON.stringify(body),
+    body: jsonText(body),
     notes: '',
     id,
     stream,

@@ -3,6 +3,7 @@
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import { jsonText } from '../../../foundation/parse-json.ts';
 import type { AuditLog, AuditRecord } from '../../../platform/audit-log.ts';
 import { tokenLimits } from '../../../platform/tokens/token.ts';
 import type { ApiRequest, ListPage, ReaderMemory, Route } from '../../../platform/modules/route.ts';
@@ -142,7 +143,7 @@ export async function pageBy<Item>(
       const size = Math.min(readItems, limit - items.length);
       const found = await list({ limit: size, after, charsMax: readCharsMax });
       items.push(...found);
-      chars += JSON.stringify(found).length;
+      chars += jsonText(found).length;
       const last = found.at(-1);
       hasMore = found.length === size || chars >= readCharsMax;
       after = last === undefined || !hasMore ? undefined : keyOf(last);

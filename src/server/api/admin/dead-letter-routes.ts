@@ -6,7 +6,7 @@ import { MillraceError } from '../../../foundation/error.ts';
 import type { DeadLetter, DeadLetterFilter } from '../../../subscriptions/dead-letter.ts';
 import type { DeadLetterStore } from '../../../subscriptions/subscription-storage.ts';
 import { filterText } from '../../../platform/audit-log.ts';
-import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
+import { cursorInvalid, isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
 import { createSecretHider } from '../../../platform/modules/hide-secrets.ts';
 import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import { errorText, payloadValue } from '../../http/masked-fields.ts';
@@ -253,13 +253,7 @@ export async function checkLetterCursor(
 ): Promise<void> {
   const known = await deadLetters.get(cursor);
   if (known !== undefined && isWithin(request, known.tenant)) return;
-  throw new MillraceError(
-    'CURSOR_INVALID',
-    'cursor is invalid: pass the cursor of the previous page unchanged',
-    {
-      details: { field: 'cursor' },
-    },
-  );
+  throw cursorInvalid();
 }
 
 function filterOf(

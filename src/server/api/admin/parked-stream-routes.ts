@@ -2,10 +2,9 @@
 
 import { Type } from '../../../contracts/type.ts';
 import { route, type Route } from '../../../platform/modules/route.ts';
-import { parsePosition } from '../../../store/position.ts';
 import type { DeadLetter } from '../../../subscriptions/dead-letter.ts';
 import type { WaitingEvent } from '../../../subscriptions/subscription-storage.ts';
-import { returns, routesOf, tenantWithin } from '../api-context.ts';
+import { positionOfCursor, returns, routesOf, tenantWithin } from '../api-context.ts';
 import { errorText } from '../../http/masked-fields.ts';
 import {
   closed,
@@ -136,7 +135,7 @@ export function parkedStreamRoutes({ platform }: AdminContext): readonly Route[]
           request.memory,
           { limit, cursor },
           async (part) => {
-            const after = part.after === undefined ? position : parsePosition(part.after);
+            const after = part.after === undefined ? position : positionOfCursor(part.after);
             const found = await waiting.next(key, stream, part.limit, after);
             return Promise.all(found.map((each) => described(stream, each)));
           },
