@@ -126,8 +126,8 @@ export async function openJetStreamWire(
         // In one turn of the event loop: a lost connection cuts off the last messages, never some in between.
         const replies = messages.map(async ({ subject, data, headers: sent }) => {
           try {
-            const options = sent === undefined ? {} : { headers: sent };
-            return await driver.request(subject, data, { timeout: timeoutMs, ...options });
+            const extra = sent === undefined ? {} : { headers: sent };
+            return await driver.request(subject, data, { timeout: timeoutMs, ...extra });
           } catch (error) {
             if (isNoResponders(error)) return undefined;
             throw error;
