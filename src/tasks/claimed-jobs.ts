@@ -131,9 +131,8 @@ export function createClaimedJobCalls(context: ClaimedJobContext): ClaimedJobCal
     try {
       const { head, fields, signals } = decided;
       const guard = { fence: token.fence, revision: known?.head.revision };
-      const stays = { before: task.head, after };
       const subject = subjectOfJob(task.head);
-      const change = { id, type, guard, head, fields, signals, subject, claimed: stays };
+      const change = { id, type, guard, head, fields, signals, subject };
       const outcome = await changeBatcher.change(change);
       if (outcome.kind === 'stale') throw stale(id);
     } catch (error) {

@@ -98,23 +98,13 @@ export function personalJobs(
 
   async function sealChanges(changes: readonly TaskChange[]): Promise<readonly TaskChange[]> {
     if (changes.every(({ subject }) => subject === undefined)) return changes;
-    const jobs = changes.flatMap(({ subject, id, fields, claimed }) =>
-      subject === undefined
-        ? []
-        : [
-            { subject, id, fields },
-            { subject, id, fields: claimed?.after.fields ?? {} },
-          ],
+    const jobs = changes.flatMap(({ subject, id, fields }) =>
+      subject === undefined ? [] : [{ subject, id, fields }],
     );
     const sealed = (await sealAll(jobs)).values();
     return changes.map((change) => {
       if (change.subject === undefined) return change;
-      const fields = sealed.next().value?.fields ?? {};
-      const whole = (sealed.next().value?.fields ?? {}) as TaskFields;
-      const { claimed } = change;
-      if (claimed === undefined) return { ...change, fields };
-      const after = { ...claimed.after, fields: whole };
-      return { ...change, fields, claimed: { ...claimed, after } };
+      return { ...change, fields: sealed.next().value?.fields ?? {} };
     });
   }
 

@@ -82,11 +82,6 @@ export interface TaskChange extends TaskRef {
   readonly signals: readonly TaskSignal[];
   /** The person that the job is about: `fields` are encrypted before the engine gets them. */
   readonly subject?: string | undefined;
-  /**
-   * Given by the worker that claimed the job: the job before and after the change. If its revision is unchanged, an
-   * engine may write the whole job; otherwise it applies `head` and `fields`.
-   */
-  readonly claimed?: { readonly before: TaskHead; readonly after: StoredTask } | undefined;
 }
 
 export type ChangeOutcome =

@@ -4,10 +4,9 @@
 import type { Db } from 'mongodb';
 import type { KeyClaims } from '../../aggregates/idempotency.ts';
 import type { Snapshot, SnapshotStore } from '../../aggregates/snapshot-store.ts';
-import { convertErrors } from '../../foundation/error.ts';
 import { categoryOf } from '../../store/stream-category.ts';
 import { aggregateIdOf } from './aggregate-id.ts';
-import { isDuplicate, unavailable } from './connection.ts';
+import { isDuplicate, translated } from './connection.ts';
 import { documentLimits, fitsBson } from './event-document.ts';
 
 /** The members of the state are stored in addition to these fields. */
@@ -57,38 +56,35 @@ export function mongodbAggregateStorage(db: Db): MongodbAggregateStorage {
     readPreference: 'primary',
   });
   return {
-    snapshots: {
-      load: (stream) =>
-        convertErrors(async () => {
-          const found = await snapshotsOf(stream).findOne({ _id: stream });
-          return found === null ? undefined : toSnapshot(found);
-        }, unavailable),
-      save: (stream, snapshot) =>
-        convertErrors(async () => {
-          const { _id, ...document } = toSnapshotDocument(stream, snapshot);
-          const notNewer = { _id, version: { $lte: document.version } };
-          try {
-            await snapshotsOf(stream).replaceOne(notNewer, document, { upsert: true });
-          } catch (error) {
-            // The stored snapshot is newer, so the upsert tried to insert a second one.
-            if (!isDuplicate(error)) throw error;
-          }
-        }, unavailable),
-    },
-    keyClaims: {
-      claim: (key, { stream, command }) =>
-        convertErrors(async () => {
-          try {
-            await keys.insertOne({ _id: key, stream, command });
-          } catch (error) {
-            if (!isDuplicate(error)) throw error;
-          }
-          const holder = await keys.findOne({ _id: key });
-          return holder === null
-            ? { stream, command }
-            : { stream: holder.stream, command: holder.command };
-        }, unavailable),
-    },
+    snapshots: translated<SnapshotStore>({
+      async load(stream) {
+        const found = await snapshotsOf(stream).findOne({ _id: stream });
+        return found === null ? undefined : toSnapshot(found);
+      },
+      async save(stream, snapshot) {
+        const { _id, ...document } = toSnapshotDocument(stream, snapshot);
+        const notNewer = { _id, version: { $lte: document.version } };
+        try {
+          await snapshotsOf(stream).replaceOne(notNewer, document, { upsert: true });
+        } catch (error) {
+          // The stored snapshot is newer, so the upsert tried to insert a second one.
+          if (!isDuplicate(error)) throw error;
+        }
+      },
+    }),
+    keyClaims: translated<KeyClaims>({
+      async claim(key, { stream, command }) {
+        try {
+          await keys.insertOne({ _id: key, stream, command });
+        } catch (error) {
+          if (!isDuplicate(error)) throw error;
+        }
+        const holder = await keys.findOne({ _id: key });
+        return holder === null
+          ? { stream, command }
+          : { stream: holder.stream, command: holder.command };
+      },
+    }),
   };
 }
 

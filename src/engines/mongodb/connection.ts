@@ -3,7 +3,8 @@
 import type { Db, MongoClient } from 'mongodb';
 import { urlParts } from '../../contracts/engine-url.ts';
 import { systemClock } from '../../foundation/clock.ts';
-import { MillraceError } from '../../foundation/error.ts';
+import { aroundCalls } from '../../foundation/around-calls.ts';
+import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 
 export interface MongodbConnection extends AsyncDisposable {
@@ -118,6 +119,11 @@ export function unavailable(error: unknown): MillraceError {
     retryable: isTransient(error),
     details: { reason, ...(code === undefined ? {} : { code }) },
   });
+}
+
+/** The same methods, whose errors of the driver become `STORE_UNAVAILABLE`. */
+export function translated<T extends object>(methods: T): T {
+  return aroundCalls(methods, (work) => convertErrors(work, unavailable));
 }
 
 export function codeOf(error: unknown): number | undefined {

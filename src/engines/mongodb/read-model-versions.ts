@@ -8,8 +8,7 @@ import type {
 } from '../../projections/read-model-versions.ts';
 import { parsePosition } from '../../store/position.ts';
 import { derivedOptions } from './collections.ts';
-import { isDuplicate } from './connection.ts';
-import { translating } from './subscriptions/fenced-writes.ts';
+import { isDuplicate, translated } from './connection.ts';
 
 interface StoredVersion {
   readonly version: number;
@@ -56,61 +55,57 @@ export function mongodbReadModelVersions(db: Db): ReadModelVersions {
     }
   }
 
-  return {
-    declare: ({ family, version, projection, target }, nowMs) =>
-      translating(async () => {
-        const declared: StoredVersion = {
-          version,
-          projection,
-          status: 'building',
-          target: target ?? null,
-          changedAtMs: nowMs,
-        };
-        await changing(family, ({ versions, active }) =>
-          versions.some((each) => each.version === version)
-            ? undefined
-            : {
-                versions: [...versions, declared].toSorted((a, b) => a.version - b.version),
-                active: versions.length === 0 ? version : active,
-              },
+  return translated<ReadModelVersions>({
+    async declare({ family, version, projection, target }, nowMs) {
+      const declared: StoredVersion = {
+        version,
+        projection,
+        status: 'building',
+        target: target ?? null,
+        changedAtMs: nowMs,
+      };
+      await changing(family, ({ versions, active }) =>
+        versions.some((each) => each.version === version)
+          ? undefined
+          : {
+              versions: [...versions, declared].toSorted((a, b) => a.version - b.version),
+              active: versions.length === 0 ? version : active,
+            },
+      );
+      const stored = await families.findOne({ _id: family });
+      return versionsIn(stored).find((each) => each.version === version) as ReadModelVersion;
+    },
+    async list(family) {
+      if (family !== undefined) return versionsIn(await families.findOne({ _id: family }));
+      return (await families.find().sort({ _id: 1 }).toArray()).flatMap(versionsIn);
+    },
+    async setStatus({ family, version }, { from, to }, nowMs) {
+      const changed = await changing(family, ({ versions }) => {
+        const before = versions.find((each) => each.version === version);
+        if (before === undefined || !from.includes(before.status)) return undefined;
+        const after = { ...before, status: to, changedAtMs: nowMs };
+        return { versions: versions.map((each) => (each === before ? after : each)) };
+      });
+      return changed !== undefined;
+    },
+    async activate({ family, version }, nowMs) {
+      const changed = await changing(family, ({ versions, active }) => {
+        const isReady = versions.some(
+          (each) => each.version === version && each.status === 'ready',
         );
-        const stored = await families.findOne({ _id: family });
-        return versionsIn(stored).find((each) => each.version === version) as ReadModelVersion;
-      }),
-    list: (family) =>
-      translating(async () => {
-        if (family !== undefined) return versionsIn(await families.findOne({ _id: family }));
-        return (await families.find().sort({ _id: 1 }).toArray()).flatMap(versionsIn);
-      }),
-    setStatus: ({ family, version }, { from, to }, nowMs) =>
-      translating(async () => {
-        const changed = await changing(family, ({ versions }) => {
-          const before = versions.find((each) => each.version === version);
-          if (before === undefined || !from.includes(before.status)) return undefined;
-          const after = { ...before, status: to, changedAtMs: nowMs };
-          return { versions: versions.map((each) => (each === before ? after : each)) };
-        });
-        return changed !== undefined;
-      }),
-    activate: ({ family, version }, nowMs) =>
-      translating(async () => {
-        const changed = await changing(family, ({ versions, active }) => {
-          const isReady = versions.some(
-            (each) => each.version === version && each.status === 'ready',
-          );
-          if (!isReady) return undefined;
-          const isSwitched = (each: StoredVersion): boolean =>
-            version !== active && (each.version === version || each.version === active);
-          return {
-            active: version,
-            versions: versions.map((each) =>
-              isSwitched(each) ? { ...each, changedAtMs: nowMs } : each,
-            ),
-          };
-        });
-        return changed !== undefined;
-      }),
-  };
+        if (!isReady) return undefined;
+        const isSwitched = (each: StoredVersion): boolean =>
+          version !== active && (each.version === version || each.version === active);
+        return {
+          active: version,
+          versions: versions.map((each) =>
+            isSwitched(each) ? { ...each, changedAtMs: nowMs } : each,
+          ),
+        };
+      });
+      return changed !== undefined;
+    },
+  });
 }
 
 function versionsIn(family: FamilyDocument | null): readonly ReadModelVersion[] {

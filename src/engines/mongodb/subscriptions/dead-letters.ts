@@ -1,20 +1,19 @@
 import type { Filter } from 'mongodb';
 import { jsonText, parseStored } from '../../../foundation/parse-json.ts';
 import { toPosition, toSequence } from '../../../store/position.ts';
-import type {
-  Attempt,
-  DeadLetter,
-  DeadLetterFilter,
-  NewDeadLetter,
+import {
+  addedLetter,
+  type Attempt,
+  type DeadLetter,
+  type DeadLetterFilter,
 } from '../../../subscriptions/dead-letter.ts';
-import { subscriptionLimits } from '../../../subscriptions/subscription-limits.ts';
 import type {
   DeadLetterListPage,
   DeadLetterStore,
 } from '../../../subscriptions/subscription-storage.ts';
 import { documentLimits, fitsBson } from '../event-document.ts';
 import { shardIdOf, type DeadLetterDocument, type SubscriptionCollections } from './collections.ts';
-import { translating, type FencedWrites, type Session } from './fenced-writes.ts';
+import type { FencedWrites, Session } from './fenced-writes.ts';
 import { inSession, waitingIdOf, type Settlements } from './settlements.ts';
 import { addWaiting, blockStream, type StreamOfShard } from './waiting.ts';
 
@@ -92,64 +91,61 @@ export function mongodbDeadLetters(
 
   return {
     add: (fence, letter) =>
-      translating(() =>
-        writes.run(fence, async (session) => {
-          const { eventId, handler, stream } = letter;
-          const before = await letters.findOne({ eventId, handler }, inSession(session));
-          const document = before === null ? newDocument(letter) : reopened(before, letter);
-          const { _id } = document;
-          await letters.replaceOne({ _id }, document, { upsert: true, ...inSession(session) });
-          const position = toSequence(letter.position);
-          const of = { subscription: fence.subscription, shardId: shardIdOf(fence), stream };
-          if (letter.parked) {
-            await blockStream(collections, of, null, session);
-            await addWaiting(collections, of, { position, eventId }, session);
-          }
-          await settlements.mark(fence, position, session);
-          if (!letter.parked) await removeWaiting(of, position, session);
-          const isNew = before === null || before.replayRequestedAt === null;
-          return { letter: toLetter(document), isNew };
-        }),
-      ),
-    get: (id) => translating(() => get(id)),
-    list: (filter, page) => translating(() => list(filter, page)),
-    count: (filter) => translating(() => letters.countDocuments(condition(filter))),
-    replay: (filter, { by, atMs }) =>
-      translating(() =>
-        eachPending(filter, async (letter, session) => {
-          const of = streamOf(letter);
-          const position = toSequence(letter.position);
-          await addWaiting(collections, of, { position, eventId: letter.eventId }, session);
-          await blockStream(collections, of, 0, session);
-          const changes = { replayedBy: by, replayRequestedAt: new Date(atMs) };
-          return changePending(letter, changes, session);
-        }),
-      ),
-    discard: (filter, { by, reason, atMs }) =>
-      translating(() =>
-        eachPending(filter, async (letter, session) => {
-          const of = streamOf(letter);
-          await removeWaiting(of, toSequence(letter.position), session);
-          await blocked.updateOne(
-            { _id: `${of.shardId}/${of.stream}` },
-            { $set: { dueAtMs: 0 } },
-            inSession(session),
-          );
-          const changes = {
-            status: 'discarded',
-            discardedAt: new Date(atMs),
-            discardedBy: by,
-            discardReason: reason,
-            replayRequestedAt: null,
-          } as const;
-          return changePending(letter, changes, session);
-        }),
-      ),
-    note: (id, notes) =>
-      translating(async () => {
-        const result = await letters.updateOne({ _id: id }, { $set: { notes } });
-        return result.matchedCount > 0;
+      writes.run(fence, async (session) => {
+        const { eventId, handler, stream } = letter;
+        const before = await letters.findOne({ eventId, handler }, inSession(session));
+        const added = toDocument(
+          addedLetter(letter, before === null ? undefined : toLetter(before)),
+        );
+        // A damaged payload stays as it is.
+        const document = before === null ? added : { ...before, ...added, payload: before.payload };
+        const { _id } = document;
+        await letters.replaceOne({ _id }, document, { upsert: true, ...inSession(session) });
+        const position = toSequence(letter.position);
+        const of = { subscription: fence.subscription, shardId: shardIdOf(fence), stream };
+        if (letter.parked) {
+          await blockStream(collections, of, null, session);
+          await addWaiting(collections, of, { position, eventId }, session);
+        }
+        await settlements.mark(fence, position, session);
+        if (!letter.parked) await removeWaiting(of, position, session);
+        const isNew = before === null || before.replayRequestedAt === null;
+        return { letter: toLetter(document), isNew };
       }),
+    get: (id) => get(id),
+    list: (filter, page) => list(filter, page),
+    count: (filter) => letters.countDocuments(condition(filter)),
+    replay: (filter, { by, atMs }) =>
+      eachPending(filter, async (letter, session) => {
+        const of = streamOf(letter);
+        const position = toSequence(letter.position);
+        await addWaiting(collections, of, { position, eventId: letter.eventId }, session);
+        await blockStream(collections, of, 0, session);
+        const changes = { replayedBy: by, replayRequestedAt: new Date(atMs) };
+        return changePending(letter, changes, session);
+      }),
+    discard: (filter, { by, reason, atMs }) =>
+      eachPending(filter, async (letter, session) => {
+        const of = streamOf(letter);
+        await removeWaiting(of, toSequence(letter.position), session);
+        await blocked.updateOne(
+          { _id: `${of.shardId}/${of.stream}` },
+          { $set: { dueAtMs: 0 } },
+          inSession(session),
+        );
+        const changes = {
+          status: 'discarded',
+          discardedAt: new Date(atMs),
+          discardedBy: by,
+          discardReason: reason,
+          replayRequestedAt: null,
+        } as const;
+        return changePending(letter, changes, session);
+      }),
+    async note(id, notes) {
+      const result = await letters.updateOne({ _id: id }, { $set: { notes } });
+      return result.matchedCount > 0;
+    },
   };
 }
 
@@ -171,57 +167,29 @@ function condition(filter: DeadLetterFilter): Filter<DeadLetterDocument> {
   };
 }
 
-function newDocument({
-  id,
-  payload,
-  createdAt,
-  position,
-  ...letter
-}: NewDeadLetter): DeadLetterDocument {
+/** The fields of the architecture document come first. */
+function toDocument(letter: DeadLetter): DeadLetterDocument {
+  const { id: _id, eventId, eventType, aggregateId, payload, error, ...others } = letter;
+  const { attempts, createdAt, status, replayedAt, replayedBy, notes, ...rest } = others;
+  const date = (at: string | null): Date | null => (at === null ? null : new Date(at));
   return {
-    _id: id,
-    eventId: letter.eventId,
-    eventType: letter.eventType,
-    aggregateId: letter.aggregateId,
+    _id,
+    eventId,
+    eventType,
+    aggregateId,
     ...payloadFields(payload),
-    error: letter.error,
-    attempts: letter.attempts,
+    error,
+    attempts,
     createdAt: new Date(createdAt),
-    status: 'pending',
-    replayedAt: null,
-    replayedBy: null,
-    notes: '',
-    cause: definedParts(letter.cause),
-    handler: letter.handler,
-    shard: letter.shard,
-    tenant: letter.tenant,
-    correlationId: letter.correlationId,
-    stream: letter.stream,
-    revision: letter.revision,
-    position: toSequence(position),
-    parked: letter.parked,
-    history: letter.history,
-    replayRequestedAt: null,
-    discardedAt: null,
-    discardedBy: null,
-    discardReason: null,
-  };
-}
-
-function reopened(before: DeadLetterDocument, letter: NewDeadLetter): DeadLetterDocument {
-  const history = [...readHistory(before.history), ...letter.history].slice(
-    -subscriptionLimits.historyMax,
-  );
-  return {
-    ...before,
-    status: 'pending',
-    error: letter.error,
-    cause: definedParts(letter.cause),
-    attempts: before.attempts + letter.attempts,
-    history,
-    parked: letter.parked,
-    replayedAt: null,
-    replayRequestedAt: null,
+    status,
+    replayedAt: date(replayedAt),
+    replayedBy,
+    notes,
+    ...rest,
+    cause: definedParts(rest.cause),
+    position: toSequence(rest.position),
+    replayRequestedAt: date(rest.replayRequestedAt),
+    discardedAt: date(rest.discardedAt),
   };
 }
 

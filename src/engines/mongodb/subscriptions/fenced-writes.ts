@@ -2,13 +2,13 @@
 // Elsewhere each write is separate: the callers order them so that a crash repeats an event, but never loses one.
 
 import type { ClientSession, Db } from 'mongodb';
-import { hasCode, MillraceError } from '../../../foundation/error.ts';
+import { MillraceError } from '../../../foundation/error.ts';
 import {
   leaseLost,
   type Fence,
   type ShardKey,
 } from '../../../subscriptions/subscription-storage.ts';
-import { codeOf, unavailable } from '../connection.ts';
+import { codeOf } from '../connection.ts';
 import { shardIdOf, type SubscriptionCollections } from './collections.ts';
 
 /** Undefined: the server has no transactions. */
@@ -184,13 +184,4 @@ function slotPools() {
       else next(slot);
     },
   };
-}
-
-/** Errors of the driver become `STORE_UNAVAILABLE`; those of the port stay. */
-export async function translating<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw hasCode(error, 'LEASE_LOST') ? error : unavailable(error);
-  }
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../../subscriptions/subscription-storage.ts';
 import { isDuplicate } from '../connection.ts';
 import { shardIdOf, type ShardDocument, type SubscriptionCollections } from './collections.ts';
-import { translating, type FencedWrites } from './fenced-writes.ts';
+import type { FencedWrites } from './fenced-writes.ts';
 
 export type ServerNow = () => Promise<number>;
 
@@ -55,80 +55,73 @@ export function mongodbLeases(
   }
 
   return {
-    acquire: (key, owner, ttlMs, { above = 0 } = {}) =>
-      translating(async () => {
-        for (;;) {
-          const nowMs = await serverNow();
-          const before = await shards.findOne({ _id: shardIdOf(key) });
-          const decision = decideAcquire(rowOf(before), { owner, nowMs, ttlMs, above });
-          if (decision.kind === 'held') return decision;
-          if (!(await store(key, before, decision.row))) continue;
-          const { token } = decision.row;
-          await writes.raise(key, token);
-          return { kind: 'acquired', token };
-        }
-      }),
-    renew: (fence, ttlMs) =>
-      translating(async () => {
-        for (;;) {
-          const nowMs = await serverNow();
-          const before = await shards.findOne({ _id: shardIdOf(fence) });
-          const row = decideRenew(rowOf(before), { token: fence.token, nowMs, ttlMs });
-          if (row === undefined) return false;
-          if (await store(fence, before, row)) return true;
-        }
-      }),
-    release: (fence) =>
-      translating(async () => {
-        await shards.updateOne(
-          { _id: shardIdOf(fence), token: fence.token },
-          { $set: { expiresAt: new Date(releasedAtMs) } },
-        );
-      }),
-    list: (subscription) =>
-      translating(async () => {
+    async acquire(key, owner, ttlMs, { above = 0 } = {}) {
+      for (;;) {
         const nowMs = await serverNow();
-        const found = await shards
-          .find({ subscription, expiresAt: { $gt: new Date(releasedAtMs) } })
-          .sort({ shard: 1 })
-          .toArray();
-        return found.map(({ shard, owner, expiresAt }) => ({
-          shard,
-          owner,
-          remainingMs: Math.max(0, expiresAt.getTime() - nowMs),
-        }));
-      }),
-    announce: (subscription, worker, ttlMs) =>
-      translating(async () => {
+        const before = await shards.findOne({ _id: shardIdOf(key) });
+        const decision = decideAcquire(rowOf(before), { owner, nowMs, ttlMs, above });
+        if (decision.kind === 'held') return decision;
+        if (!(await store(key, before, decision.row))) continue;
+        const { token } = decision.row;
+        await writes.raise(key, token);
+        return { kind: 'acquired', token };
+      }
+    },
+    async renew(fence, ttlMs) {
+      for (;;) {
         const nowMs = await serverNow();
-        await workers.updateOne(
-          { _id: `${subscription}/${worker}` },
-          {
-            $set: { expiresAt: new Date(nowMs + ttlMs) },
-            $setOnInsert: { subscription, worker },
-          },
-          { upsert: true },
-        );
-        await workers.deleteMany({ subscription, expiresAt: { $lte: new Date(nowMs) } });
-        const found = await workers.find({ subscription }).toArray();
-        return found.map((each) => each.worker).toSorted();
-      }),
-    leave: (subscription, worker) =>
-      translating(async () => {
-        await workers.deleteOne({ _id: `${subscription}/${worker}` });
-      }),
-    workers: (subscription) =>
-      translating(async () => {
-        const nowMs = await serverNow();
-        const found = await workers
-          .find({ subscription, expiresAt: { $gt: new Date(nowMs) } })
-          .sort({ worker: 1 })
-          .toArray();
-        return found.map(({ worker, expiresAt }) => ({
-          worker,
-          remainingMs: expiresAt.getTime() - nowMs,
-        }));
-      }),
+        const before = await shards.findOne({ _id: shardIdOf(fence) });
+        const row = decideRenew(rowOf(before), { token: fence.token, nowMs, ttlMs });
+        if (row === undefined) return false;
+        if (await store(fence, before, row)) return true;
+      }
+    },
+    async release(fence) {
+      await shards.updateOne(
+        { _id: shardIdOf(fence), token: fence.token },
+        { $set: { expiresAt: new Date(releasedAtMs) } },
+      );
+    },
+    async list(subscription) {
+      const nowMs = await serverNow();
+      const found = await shards
+        .find({ subscription, expiresAt: { $gt: new Date(releasedAtMs) } })
+        .sort({ shard: 1 })
+        .toArray();
+      return found.map(({ shard, owner, expiresAt }) => ({
+        shard,
+        owner,
+        remainingMs: Math.max(0, expiresAt.getTime() - nowMs),
+      }));
+    },
+    async announce(subscription, worker, ttlMs) {
+      const nowMs = await serverNow();
+      await workers.updateOne(
+        { _id: `${subscription}/${worker}` },
+        {
+          $set: { expiresAt: new Date(nowMs + ttlMs) },
+          $setOnInsert: { subscription, worker },
+        },
+        { upsert: true },
+      );
+      await workers.deleteMany({ subscription, expiresAt: { $lte: new Date(nowMs) } });
+      const found = await workers.find({ subscription }).toArray();
+      return found.map((each) => each.worker).toSorted();
+    },
+    async leave(subscription, worker) {
+      await workers.deleteOne({ _id: `${subscription}/${worker}` });
+    },
+    async workers(subscription) {
+      const nowMs = await serverNow();
+      const found = await workers
+        .find({ subscription, expiresAt: { $gt: new Date(nowMs) } })
+        .sort({ worker: 1 })
+        .toArray();
+      return found.map(({ worker, expiresAt }) => ({
+        worker,
+        remainingMs: expiresAt.getTime() - nowMs,
+      }));
+    },
   };
 }
 
@@ -137,29 +130,27 @@ export function mongodbTokens(
   writes: FencedWrites,
 ): FenceTokens {
   return {
-    current: (key) =>
-      translating(async () => (await shards.findOne({ _id: shardIdOf(key) }))?.token ?? 0),
-    raise: (fence) =>
-      translating(async () => {
-        const { subscription, shard, token } = fence;
-        try {
-          const { matchedCount, upsertedCount } = await shards.updateOne(
-            { _id: shardIdOf(fence), token: { $lt: token } },
-            {
-              $set: { token, owner: '', expiresAt: new Date(releasedAtMs) },
-              $setOnInsert: { subscription, shard, position: null },
-            },
-            { upsert: true },
-          );
-          if (matchedCount + upsertedCount === 0) return false;
-        } catch (error) {
-          // A higher token is in force, so the upsert tried to insert a second shard.
-          if (isDuplicate(error)) return false;
-          throw error;
-        }
-        await writes.raise(fence, token);
-        return true;
-      }),
+    current: async (key) => (await shards.findOne({ _id: shardIdOf(key) }))?.token ?? 0,
+    async raise(fence) {
+      const { subscription, shard, token } = fence;
+      try {
+        const { matchedCount, upsertedCount } = await shards.updateOne(
+          { _id: shardIdOf(fence), token: { $lt: token } },
+          {
+            $set: { token, owner: '', expiresAt: new Date(releasedAtMs) },
+            $setOnInsert: { subscription, shard, position: null },
+          },
+          { upsert: true },
+        );
+        if (matchedCount + upsertedCount === 0) return false;
+      } catch (error) {
+        // A higher token is in force, so the upsert tried to insert a second shard.
+        if (isDuplicate(error)) return false;
+        throw error;
+      }
+      await writes.raise(fence, token);
+      return true;
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { AnyBulkWriteOperation } from 'mongodb';
 import { toPosition, toSequence } from '../../../store/position.ts';
 import type { ParkedStream, WaitingEvents } from '../../../subscriptions/subscription-storage.ts';
 import { shardIdOf, type SubscriptionCollections, type WaitingDocument } from './collections.ts';
-import { translating, type FencedWrites, type Session } from './fenced-writes.ts';
+import type { FencedWrites, Session } from './fenced-writes.ts';
 import { inSession, markIdOf, waitingIdOf } from './settlements.ts';
 
 export interface StreamOfShard {
@@ -73,68 +73,61 @@ export function mongodbWaiting(
 
   return {
     park: (fence, streams) =>
-      translating(() =>
-        writes.run(fence, async (session) => {
-          const of = { subscription: fence.subscription, shardId: shardIdOf(fence) };
-          for (const { stream, due } of streams) {
-            const dueAtMs = due === 'queued' ? 'keep' : due;
-            await blockStream(collections, { ...of, stream }, dueAtMs, session);
-          }
-          const queued = streams.filter(({ due }) => due === 'queued');
-          const ids = queued.flatMap(({ events }) =>
-            events.map(({ position }) => markIdOf(of.shardId, toSequence(position))),
-          );
-          const found =
-            ids.length === 0
-              ? []
-              : await marks.find({ _id: { $in: ids } }, inSession(session)).toArray();
-          const drained = new Set(found.map(({ _id }) => _id));
-          const operations = streams.flatMap((each) => upserts(of, each, drained));
-          if (operations.length > 0) await waiting.bulkWrite(operations, inSession(session));
-        }),
-      ),
-    due: (key, nowMs, limit) =>
-      translating(async () => {
-        const found = await blocked
-          .find({ shardId: shardIdOf(key), dueAtMs: { $lte: nowMs } })
-          .sort({ dueAtMs: 1 })
-          .limit(limit)
-          .toArray();
-        return found.map(({ stream }) => stream);
+      writes.run(fence, async (session) => {
+        const of = { subscription: fence.subscription, shardId: shardIdOf(fence) };
+        for (const { stream, due } of streams) {
+          const dueAtMs = due === 'queued' ? 'keep' : due;
+          await blockStream(collections, { ...of, stream }, dueAtMs, session);
+        }
+        const queued = streams.filter(({ due }) => due === 'queued');
+        const ids = queued.flatMap(({ events }) =>
+          events.map(({ position }) => markIdOf(of.shardId, toSequence(position))),
+        );
+        const found =
+          ids.length === 0
+            ? []
+            : await marks.find({ _id: { $in: ids } }, inSession(session)).toArray();
+        const drained = new Set(found.map(({ _id }) => _id));
+        const operations = streams.flatMap((each) => upserts(of, each, drained));
+        if (operations.length > 0) await waiting.bulkWrite(operations, inSession(session));
       }),
-    next: (key, stream, limit, after) =>
-      translating(async () => {
-        const found = await waiting
-          .find({
-            shardId: shardIdOf(key),
-            stream,
-            position: { $gt: after === undefined ? -1 : toSequence(after) },
-          })
-          .sort({ position: 1 })
-          .limit(limit)
-          .toArray();
-        return found.map(({ position, eventId, failures, history }) => ({
-          position: toPosition(position),
-          eventId,
-          failures,
-          history: Array.isArray(history) ? history : [],
-        }));
-      }),
+    async due(key, nowMs, limit) {
+      const found = await blocked
+        .find({ shardId: shardIdOf(key), dueAtMs: { $lte: nowMs } })
+        .sort({ dueAtMs: 1 })
+        .limit(limit)
+        .toArray();
+      return found.map(({ stream }) => stream);
+    },
+    async next(key, stream, limit, after) {
+      const found = await waiting
+        .find({
+          shardId: shardIdOf(key),
+          stream,
+          position: { $gt: after === undefined ? -1 : toSequence(after) },
+        })
+        .sort({ position: 1 })
+        .limit(limit)
+        .toArray();
+      return found.map(({ position, eventId, failures, history }) => ({
+        position: toPosition(position),
+        eventId,
+        failures,
+        history: Array.isArray(history) ? history : [],
+      }));
+    },
     unblock: (fence, stream) =>
-      translating(() =>
-        writes.run(fence, async (session) => {
-          const of = { subscription: fence.subscription, shardId: shardIdOf(fence), stream };
-          const first = () => waiting.findOne({ shardId: of.shardId, stream }, inSession(session));
-          if ((await first()) !== null) return false;
-          await blocked.deleteOne({ _id: `${of.shardId}/${stream}` }, inSession(session));
-          // Without a transaction, a replay may have been requested in between.
-          if (session !== undefined || (await first()) === null) return true;
-          await blockStream(collections, of, 0, session);
-          return false;
-        }),
-      ),
-    count: (subscription) => translating(() => waiting.countDocuments({ subscription })),
-    countOf: (key, stream) =>
-      translating(() => waiting.countDocuments({ shardId: shardIdOf(key), stream })),
+      writes.run(fence, async (session) => {
+        const of = { subscription: fence.subscription, shardId: shardIdOf(fence), stream };
+        const first = () => waiting.findOne({ shardId: of.shardId, stream }, inSession(session));
+        if ((await first()) !== null) return false;
+        await blocked.deleteOne({ _id: `${of.shardId}/${stream}` }, inSession(session));
+        // Without a transaction, a replay may have been requested in between.
+        if (session !== undefined || (await first()) === null) return true;
+        await blockStream(collections, of, 0, session);
+        return false;
+      }),
+    count: (subscription) => waiting.countDocuments({ subscription }),
+    countOf: (key, stream) => waiting.countDocuments({ shardId: shardIdOf(key), stream }),
   };
 }

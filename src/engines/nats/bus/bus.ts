@@ -2,6 +2,7 @@
 
 import type { BusCapabilities } from '../../../bus/bus.ts';
 import type { BusEngine, StoredEntry } from '../../../bus/bus-engine.ts';
+import { aroundCalls } from '../../../foundation/around-calls.ts';
 import { once } from '../../../foundation/async/once.ts';
 import { closedError, renameError } from '../../../foundation/error.ts';
 import { createAppend, type Append } from './append.ts';
@@ -62,20 +63,22 @@ export function natsBusEngine(
 
   return {
     capabilities: natsBusCapabilities,
-    append: (entries, options) => call(() => append(entries, options)),
-    ensureGroup: (settings) => call(() => consumers.ensure(settings)),
-    fetch: (group, request) => call(() => fetch(group, request)),
-    settle: (group, settlements) => call(() => settle(group, settlements)),
-    read: (pattern, request) => call(async () => asBus(await reader.read(pattern, request))),
-    streams: (pattern, page) => call(() => upkeep.streams(pattern, page)),
-    trim: (subject, order) => call(() => upkeep.trim(subject, order)),
-    remove: (subject, sequences) => call(() => upkeep.remove(subject, sequences)),
-    deleteStream: (subject) => call(() => upkeep.deleteStream(subject)),
-    groups: () => call(() => consumers.groups()),
-    // Never called: the capability `pendingList` is false.
-    pending: async () => [],
-    seek: (group, to) => call(() => consumers.seek(group, to)),
-    deleteGroup: (group) => call(() => consumers.remove(group)),
+    ...aroundCalls<Omit<BusEngine, 'capabilities' | typeof Symbol.asyncDispose>>(
+      {
+        append,
+        ensureGroup: (settings) => consumers.ensure(settings),
+        fetch,
+        settle,
+        read: async (pattern, request) => asBus(await reader.read(pattern, request)),
+        ...upkeep,
+        groups: () => consumers.groups(),
+        // Never called: the capability `pendingList` is false.
+        pending: async () => [],
+        seek: (group, to) => consumers.seek(group, to),
+        deleteGroup: (group) => consumers.remove(group),
+      },
+      call,
+    ),
     async [Symbol.asyncDispose]() {
       isClosed = true;
     },

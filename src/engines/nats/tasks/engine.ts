@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { extname } from 'node:path';
+import { aroundCalls } from '../../../foundation/around-calls.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { closedError } from '../../../foundation/error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
@@ -122,79 +123,65 @@ export function natsTaskEngine(log: BusLog, options: NatsTaskEngineOptions): Tas
             settings: { url, bucket: name } satisfies NatsBeatSettings,
           },
 
-    enqueue: (entries, nowMs) =>
-      call(async () => {
-        const outcomes = await enqueue(entries, nowMs);
-        wake();
-        return outcomes;
-      }),
-    changeAndClaim: (changes, request, nowMs) =>
-      call(async () => {
-        const changed = change(changes, nowMs);
-        if (request === undefined) {
+    ...aroundCalls<Omit<TaskEngine, 'capabilities' | 'beatThread' | typeof Symbol.asyncDispose>>(
+      {
+        async enqueue(entries, nowMs) {
+          const outcomes = await enqueue(entries, nowMs);
+          wake();
+          return outcomes;
+        },
+        async changeAndClaim(changes, request, nowMs) {
+          const changed = change(changes, nowMs);
+          if (request === undefined) {
+            const outcomes = await changed;
+            wake();
+            return { outcomes, claimed: [] };
+          }
+          const claimOnce = async (): Promise<readonly StoredTask[]> =>
+            (await claimNow({ ...request, nowMs }, changed)).claimed;
+          const first = await claimOnce();
           const outcomes = await changed;
           wake();
-          return { outcomes, claimed: [] };
-        }
-        const claimOnce = async (): Promise<readonly StoredTask[]> =>
-          (await claimNow({ ...request, nowMs }, changed)).claimed;
-        const first = await claimOnce();
-        const outcomes = await changed;
-        wake();
-        if (first.length > 0) return { outcomes, claimed: first };
-        // The changes may have released jobs, and other processes may have enqueued some.
-        const second = await claimOnce();
-        if (second.length > 0) return { outcomes, claimed: second };
-        await sync();
-        return { outcomes, claimed: await claimOnce() };
-      }),
-    claim: (request, wait) => call(() => claim(request, wait)),
-
-    get: (refs) => call(() => queries.get(refs)),
-    heads: (refs) => call(() => queries.heads(refs)),
-    list: (filter, page) => call(() => queries.list(filter, page)),
-    counts: () => call(() => queries.counts()),
-    overdue: (request) => call(() => queries.overdue(request)),
-    dueScheduled: (request) => call(() => queries.dueScheduled(request)),
-    endedBefore: (request) => call(() => queries.endedBefore(request)),
-    remove: (refs) => call(() => upkeep.remove(refs)),
-    tidy: (nowMs) =>
-      call(async () => {
-        await upkeep.tidy(nowMs);
-        await ackClaimed();
-      }),
-
-    beat: ({ worker, aliveUntilMs, about }) =>
-      call(async () => {
-        await put(taskKeys.beat(worker), String(aliveUntilMs));
-        if (about !== undefined && about !== index.aboutOf(worker)) {
-          await put(taskKeys.about(worker), about);
-        }
-      }),
-    workers: () =>
-      call(async () => {
-        await sync();
-        return index.beats();
-      }),
-    forgetWorker: (worker) =>
-      call(async () => {
-        await put(taskKeys.beat(worker), '');
-        if (index.aboutOf(worker) !== undefined) await put(taskKeys.about(worker), '');
-      }),
-
-    setMode: (type, mode) =>
-      call(async () => {
-        await put(taskKeys.mode(type), mode === 'open' ? '' : mode);
-        wake();
-      }),
-    modes: () =>
-      call(async () => {
-        await sync();
-        return [...index.modes].map(([type, { value }]) => ({ type, mode: value }));
-      }),
-
-    repair: (missing, nowMs) => call(() => signals.repair(missing, nowMs)),
-
+          if (first.length > 0) return { outcomes, claimed: first };
+          // The changes may have released jobs, and other processes may have enqueued some.
+          const second = await claimOnce();
+          if (second.length > 0) return { outcomes, claimed: second };
+          await sync();
+          return { outcomes, claimed: await claimOnce() };
+        },
+        claim,
+        ...queries,
+        remove: (refs) => upkeep.remove(refs),
+        async tidy(nowMs) {
+          await upkeep.tidy(nowMs);
+          await ackClaimed();
+        },
+        async beat({ worker, aliveUntilMs, about }) {
+          await put(taskKeys.beat(worker), String(aliveUntilMs));
+          if (about !== undefined && about !== index.aboutOf(worker)) {
+            await put(taskKeys.about(worker), about);
+          }
+        },
+        async workers() {
+          await sync();
+          return index.beats();
+        },
+        async forgetWorker(worker) {
+          await put(taskKeys.beat(worker), '');
+          if (index.aboutOf(worker) !== undefined) await put(taskKeys.about(worker), '');
+        },
+        async setMode(type, mode) {
+          await put(taskKeys.mode(type), mode === 'open' ? '' : mode);
+          wake();
+        },
+        async modes() {
+          await sync();
+          return [...index.modes].map(([type, { value }]) => ({ type, mode: value }));
+        },
+        repair: (missing, nowMs) => signals.repair(missing, nowMs),
+      },
+      call,
+    ),
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -7,18 +7,11 @@ import type {
   ClaimRule,
   TaskChange,
 } from '../../../tasks/task-engine.ts';
-import { isTerminal, type StoredTask } from '../../../tasks/task-job.ts';
+import type { StoredTask } from '../../../tasks/task-job.ts';
 import type { ScriptValue } from '../connection/script.ts';
 import { runRegistered, taskScripts, type RedisTaskContext } from './context.ts';
 import { suffixOf, type TypeKeys } from './keyspace.ts';
-import {
-  letterOf,
-  packAfterSignals,
-  packBeforeSignals,
-  packChange,
-  unpackHead,
-  unpackTask,
-} from './record.ts';
+import { packChange, unpackHead, unpackTask } from './record.ts';
 import {
   signalKey,
   signalText,
@@ -65,42 +58,24 @@ export function createChangeAndClaim(
   const { bus } = keyspace;
   const { isOneDomain } = bus;
 
-  function valuesOf(
-    typeKeys: TypeKeys,
-    changes: readonly TaskChange[],
-    { nowMs, isWhole }: { readonly nowMs: number; readonly isWhole: boolean },
-  ) {
+  function valuesOf(typeKeys: TypeKeys, changes: readonly TaskChange[], nowMs: number) {
     const values: ScriptValue[] = [];
     let hasQueueSignal = false;
-    for (const change of changes) {
-      const { guard, head, fields, signals } = change;
-      const whole = isWhole ? wholeOf(change, nowMs) : undefined;
-      const linesAt = values.length;
-      values.push('');
-      if (whole !== undefined) values.push(...whole.records);
-      const names = Object.keys(fields).filter((name) => name !== 'run');
-      const removed = names.filter((name) => fields[name] === null);
-      for (const name of names) {
-        const text = fields[name];
-        if (typeof text === 'string') values.push(name, text);
-      }
-      values.push(...removed);
-      let count = 0;
+    for (const { guard, head, fields, signals } of changes) {
+      const { fence = '', revision = '' } = guard;
+      const texts = Object.entries(fields).filter(([name]) => name !== 'run');
+      const set = texts.flatMap(([name, text]) => (text === null ? [] : [name, text]));
+      const removed = texts.flatMap(([name, text]) => (text === null ? [name] : []));
+      const published: string[] = [];
       for (const signal of signals) {
         const number = streamNumber(typeKeys, signal.subject);
         if (number === undefined || !(isOneDomain || number === streamNumbers.queue)) continue;
-        values.push(`${number}${signalKey(number, signal.id)}`, signalText(signal, nowMs));
+        published.push(`${number}${signalKey(number, signal.id)}`, signalText(signal, nowMs));
         if (number === streamNumbers.queue) hasQueueSignal = true;
-        count += 1;
       }
-      const { fence = '', revision = '' } = guard;
-      const sets = names.length - removed.length;
-      if (whole !== undefined) {
-        values[linesAt] = `=${sets} ${removed.length} ${count} ${whole.words}`;
-        continue;
-      }
-      values[linesAt] =
-        `${fence}\n${revision}\n${sets}\n${removed.length}\n${count}\n${packChange(head, fields)}`;
+      const counts = `${set.length / 2}\n${removed.length}\n${published.length / 2}`;
+      values.push(`${fence}\n${revision}\n${counts}\n${packChange(head, fields)}`);
+      values.push(...set, ...removed, ...published);
     }
     return { values, hasQueueSignal };
   }
@@ -109,13 +84,12 @@ export function createChangeAndClaim(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
     claim: TypeClaim | undefined,
-    how: { readonly nowMs: number; readonly isWhole: boolean },
+    nowMs: number,
   ): Promise<ScriptReply> {
-    const { nowMs } = how;
     const { base, never, queue, terminal, progress } = typeKeys;
     const keys = [base, never, queue.key, queue.mark];
     if (isOneDomain) keys.push(terminal.key, terminal.mark, progress.key, progress.mark);
-    const { values, hasQueueSignal } = valuesOf(typeKeys, changes, how);
+    const { values, hasQueueSignal } = valuesOf(typeKeys, changes, nowMs);
     const head = [
       nowMs,
       bus.channel,
@@ -136,7 +110,7 @@ export function createChangeAndClaim(
     });
   }
 
-  /** Retries changes that need a merge, and publishes signals in other slots. */
+  /** Reads the outcomes, and publishes signals in other slots. */
   async function settle(
     typeKeys: TypeKeys,
     changes: readonly TaskChange[],
@@ -144,21 +118,12 @@ export function createChangeAndClaim(
     nowMs: number,
   ): Promise<readonly ChangeOutcome[]> {
     const { type } = typeKeys;
-    const outcomeOf = (id: string, cell: string | number | null = null): ChangeOutcome => {
+    const outcomes = changes.map(({ id }, at): ChangeOutcome => {
+      const cell = cells[at] ?? null;
       if (typeof cell === 'number') return { kind: 'done', revision: cell };
       const head = cell === null ? undefined : unpackHead(type, suffixOf(id), cell);
       return { kind: 'stale', head };
-    };
-    const outcomes = changes.map(({ id }, at) => outcomeOf(id, cells[at]));
-    // Another process has changed these records, so their changes are merged instead of replacing the record.
-    const toMerge = changes.flatMap((change, at) => (needsMerge(change, outcomes[at]) ? [at] : []));
-    if (toMerge.length > 0) {
-      const some = toMerge.map((at) => changes[at] as TaskChange);
-      const [parts] = await runScript(typeKeys, some, undefined, { nowMs, isWhole: false });
-      for (const [n, at] of toMerge.entries()) {
-        outcomes[at] = outcomeOf((changes[at] as TaskChange).id, parts[n]);
-      }
-    }
+    });
     if (!isOneDomain) {
       const done = changes.filter((_, at) => outcomes[at]?.kind === 'done');
       await publishToOtherSlots(
@@ -172,8 +137,7 @@ export function createChangeAndClaim(
 
   return async (type, changes, claim, nowMs) => {
     const typeKeys = keyspace.typeKeys(type);
-    const how = { nowMs, isWhole: true };
-    const [cells, jobs, more, freeAt] = await runScript(typeKeys, changes, claim, how);
+    const [cells, jobs, more, freeAt] = await runScript(typeKeys, changes, claim, nowMs);
     const claimed = jobs.map((job) => unpackTask(type, job));
     try {
       return {
@@ -186,41 +150,6 @@ export function createChangeAndClaim(
       context.undelivered.add(claimed);
       throw error;
     }
-  };
-}
-
-/** Whether another process has changed the record although the worker still owns the job. */
-function needsMerge({ guard, claimed }: TaskChange, outcome: ChangeOutcome | undefined): boolean {
-  if (claimed === undefined || outcome?.kind !== 'stale' || guard.revision !== undefined)
-    return false;
-  return outcome.head?.state === 'running' && outcome.head.fence === guard.fence;
-}
-
-/**
- * Returns the change as a replacement of the whole record. Returns undefined unless the job keeps running, or reaches a
- * terminal state and has no concurrency key to release. `words` has the state, two times and the worker: the time when
- * the job is overdue and '', or the times when it was enqueued and ended. `records` has the expected start of the
- * record, its new lines before the signal fields, and its new lines after them.
- */
-function wholeOf(change: TaskChange, nowMs: number) {
-  const { claimed, head: changed, guard } = change;
-  if (claimed === undefined || guard.fence === undefined) return undefined;
-  const { before, after } = claimed;
-  const { head } = after;
-  const isEnd = isTerminal(head.state);
-  if (!isEnd && head.state !== 'running') return undefined;
-  if (isEnd && head.concurrencyKey !== '') return undefined;
-  const { deadlineMs, cancelAtMs } = head;
-  const isMoved = changed.deadlineMs !== undefined || changed.cancelAtMs !== undefined;
-  const overdueMs = cancelAtMs !== 0 && cancelAtMs < deadlineMs ? cancelAtMs : deadlineMs;
-  const times = isEnd ? `${head.enqueuedAtMs} ${head.endedAtMs}` : `${isMoved ? overdueMs : ''} `;
-  return {
-    words: `${letterOf(head.state)} ${times} ${before.worker}`,
-    records: [
-      `R\n${before.revision}\n${guard.fence}\n`,
-      packBeforeSignals(head, nowMs),
-      packAfterSignals(head, after.fields),
-    ],
   };
 }
 

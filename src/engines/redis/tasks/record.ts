@@ -60,22 +60,16 @@ const states = new Map(taskStates.map((state) => [letters[state], state]));
 export const letterOf = (state: TaskState): string => letters[state];
 
 export function packRecord(head: TaskHead, fields: TaskFields): string {
-  return `${packBeforeSignals(head)}\n\n${packAfterSignals(head, fields)}`;
-}
-
-/** The lines before `queueSignal`. */
-export function packBeforeSignals(head: TaskHead, updatedAtMs = head.updatedAtMs): string {
-  const { state, revision, fence, priority, dueAtMs, failures, deadlineMs, cancelAtMs } = head;
-  const order = `${letters[state]}\n${revision}\n${fence}\n${priority}\n${dueAtMs}\n${failures}\n`;
-  return `${order}${deadlineMs}\n${cancelAtMs}\n${head.claimedAtMs}\n${updatedAtMs}\n${head.endedAtMs}\n`;
-}
-
-/** The lines after `terminalSignal`. */
-export function packAfterSignals(head: TaskHead, fields: TaskFields): string {
-  const { worker, enqueuedAtMs, tenant, concurrencyKey, parentId, labels } = head;
-  const lines = `${worker}\n${enqueuedAtMs}\n${tenant}\n${packKey(concurrencyKey)}\n`;
-  const labelLines = labels.length === 0 ? '' : `${labels.join('\n')}\n`;
-  return `${lines}${hasHash(fields) ? 1 : ''}\n${parentId}\n${labelLines}\n${fields['run'] ?? ''}`;
+  const values: Record<(typeof recordFields)[number], string | number> = {
+    ...head,
+    state: letters[head.state],
+    queueSignal: '',
+    terminalSignal: '',
+    concurrencyKey: packKey(head.concurrencyKey),
+    hasHash: hasHash(fields) ? 1 : '',
+    rest: [head.parentId, ...head.labels, '', fields['run'] ?? ''].join('\n'),
+  };
+  return recordFields.map((name) => values[name]).join('\n');
 }
 
 function hasHash(fields: TaskFields): boolean {

@@ -18,13 +18,11 @@
 --   14...  values of the changes, in the order of the ids
 --
 -- A change packs most of its parts into one value, because Redis parses few arguments faster than many. Its values are:
---   1. The header. A merge has the lines fence, revision, number of fields to set, number of fields to remove and
---      number of signals, then the lines of `packChange`. A replacement has `=`, then these words: number of fields to
---      set, number of fields to remove, number of signals, and the words of `wholeOf`.
---   2. Replacement only: the expected start of the record, its new lines before the signal fields, its new lines after.
---   3. Name and value of each field to set.
---   4. Name of each field to remove.
---   5. Two values per signal: the number of its stream (1 to 3) followed by its key (`signalKey`), and its data.
+--   1. The lines fence, revision, number of fields to set, number of fields to remove and number of signals, then the
+--      lines of `packChange`.
+--   2. Name and value of each field to set.
+--   3. Name of each field to remove.
+--   4. Two values per signal: the number of its stream (1 to 3) followed by its key (`signalKey`), and its data.
 --
 -- Returns the outcome of each change, then the result of the claim. An outcome is the new revision, the current record
 -- if the guard failed, or false if the job does not exist. Returns false if the queue stream must be registered first.
@@ -38,11 +36,8 @@ if isRegistered == '0' and registry == '' and redis.call('EXISTS', KEYS[4]) == 0
 local CHANGE_PATTERN = '^(%d*)\n(%d*)\n(%d*)\n(%d*)\n(%d*)\n' -- fence, revision, fields set, removed, signals
   .. '(%a?)\n(%S*)\n(%S*)\n(%S*)\n(%S*)\n' -- state, new fence, priority, dueAtMs, failures
   .. '(%S*)\n(%S*)\n(%S*)\n([^\n]*)\n()' -- deadlineMs, cancelAtMs, endedAtMs, worker, position of the run
-local WHOLE_PATTERN = '^=(%d+) (%d+) (%d+) (%a) (%d*) (%d*) (.*)$'
-local SIGNALS_PATTERN = '^%a\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n%S+\n([^\n]*)\n([^\n]*)\n'
-local EQUALS_SIGN = 61
 
-local result, isChanged, isRejected = {}, {}, {}
+local result, isChanged = {}, {}
 -- The number of running jobs that each worker lost in this call.
 local lost = {}
 local at = FIRST_CHANGE
@@ -113,35 +108,8 @@ local function writeFields(id, setsAt, removesAt, signalsAt, signalFields)
     redis.call('HDEL', hashPrefix .. id, unpack(ARGV, removesAt, signalsAt - 1))
   end
 end
--- Replaces the record if no other process has changed it since the worker read it.
-local function replace(record, key, id, words)
-  local sets, removes, signals, state, first, second, holder = string.match(words, WHOLE_PATTERN)
-  local expected, before, after = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  local setsAt = at + 4
-  local removesAt = setsAt + sets * 2
-  local signalsAt = removesAt + removes
-  at = signalsAt + signals * 2
-  if not record then return false end
-  if isRejected[id] or string.sub(record, 1, #expected) ~= expected then
-    isRejected[id] = true
-    return record
-  end
-  isChanged[id] = true
-  if state ~= RUNNING then
-    local enqueuedAt, endedAt = first, second
-    zrem(runningKey, id)
-    zrem(openKey, id)
-    zadd(stateKeys[state], enqueuedAt, id)
-    zadd(endedKey, endedAt, id)
-    lost[holder] = (lost[holder] or 0) + 1
-  elseif first ~= '' then zadd(runningKey, first, id) end
-  local signalFields = {string.match(record, SIGNALS_PATTERN)}
-  writeFields(id, setsAt, removesAt, signalsAt, signalFields)
-  set(key, before .. signalFields[1] .. '\n' .. signalFields[2] .. '\n' .. after)
-  return tonumber(string.match(before, '^%a\n(%d+)'))
-end
 -- Changes the given fields of the record if the guard holds.
-local function merge(record, key, id, lines)
+local function change(record, key, id, lines)
   local fence, revision, sets, removes, signals, state, newFence, priority, dueAt, failures, deadline, cancelAt,
     endedAt, newWorker, runAt = string.match(lines, CHANGE_PATTERN)
   local setsAt = at + 1
@@ -158,7 +126,7 @@ local function merge(record, key, id, lines)
   end
   local isStale = (fence ~= '' and (job[F.state] ~= RUNNING or job[F.fence] ~= fence))
     or (revision ~= '' and job[F.revision] ~= revision)
-  if isStale or isRejected[id] then return record end
+  if isStale then return record end
   isChanged[id] = true
   local restAt = job[F.rest]
   if runAt > #lines then job[F.rest] = string.sub(record, restAt)
@@ -197,9 +165,7 @@ for n, id in ipairs(ids) do
     flush()
     record = redis.call('GET', recordKeys[n])
   end
-  local lines = ARGV[at]
-  local change = string.byte(lines) == EQUALS_SIGN and replace or merge
-  result[n] = change(record, recordKeys[n], id, lines)
+  result[n] = change(record, recordKeys[n], id, ARGV[at])
 end
 flush()
 local claimed = {{}, 0, '-1', 0}
