@@ -77,8 +77,12 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
     given: Filter,
   ): Filter => ({ ...given, tenant: tenantWithin(request, given.tenant) });
 
-  const find = async (request: Pick<ApiRequest, 'principal'>, id: string): Promise<Task> => {
-    const found = await (await platform.tasks()).get(id);
+  const find = async (
+    { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
+    id: string,
+  ): Promise<Task> => {
+    const tasks = await platform.tasks();
+    const found = await memory.load(() => tasks.get(id));
     if (found?.type === bulkType.name && isWithin(request, found.tenant)) return found;
     throw new MillraceError('NOT_FOUND', `unknown bulk action '${id}'`, { details: { id } });
   };
@@ -220,7 +224,8 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
         const { id } = request.params;
         return audited(context, request, { action: 'bulk.cancel', target: id }, async () => {
           await find(request, id);
-          await (await platform.tasks()).cancel(id, { reason: 'stopped by an operator' });
+          const tasks = await platform.tasks();
+          await request.memory.load(() => tasks.cancel(id, { reason: 'stopped by an operator' }));
           return { body: toBulk(await find(request, id)) };
         });
       },
