@@ -109,11 +109,15 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const now = new Date(platform.clock.now()).toISOString();
         const found = await request.memory.load(() =>
-          matchFailures(platform, {
-            action: request.body.action,
-            filter: withinCaller(request, request.body.filter),
-            until: now,
-          }),
+          matchFailures(
+            platform,
+            {
+              action: request.body.action,
+              filter: withinCaller(request, request.body.filter),
+              until: now,
+            },
+            request.signal,
+          ),
         );
         const samples = found.items.toSorted((a, b) => (a.at > b.at ? -1 : 1)).slice(0, 5);
         const { isComplete } = found;
@@ -152,7 +156,9 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
         };
         const target = filterText({ ...order.filter, matched });
         return audited(context, request, { action: `bulk.${verb}`, target }, async () => {
-          const { items } = await request.memory.load(() => matchFailures(platform, order));
+          const { items } = await request.memory.load(() =>
+            matchFailures(platform, order, request.signal),
+          );
           if (items.length !== matched) {
             throw new MillraceError(
               'BULK_COUNT_CHANGED',

@@ -239,12 +239,12 @@ async function findCause(
 
 async function findFailure(
   platform: ApiPlatform,
-  { principal, memory }: ApiRequest,
+  { principal, memory, signal }: ApiRequest,
   kind: Match['kind'],
   filter: FailureFilter,
 ): Promise<readonly Match[]> {
   const { items } = await memory.load(() =>
-    readFailures(platform, { ...filter, tenant: principal?.tenant }),
+    readFailures(platform, { ...filter, tenant: principal?.tenant }, signal),
   );
   const [first] = items;
   if (first === undefined) return [];
