@@ -25,6 +25,8 @@ interface WorkSources {
 }
 
 const jobsSearched = 1_000;
+/** A page of jobs, which may be large. */
+const jobBytes = 524_288;
 const messagesSearched = 2_000;
 const searchMsMax = 500;
 const sagasMax = 20;
@@ -74,20 +76,23 @@ async function tasksOf(
     enqueuedFrom: span && new Date(span.fromMs),
     enqueuedBefore: span && new Date(span.toMs),
   };
-  const found: Task[] = [];
+  const jobs = new Map<string, TracedTask>();
   const first = await jobWithId(tasks, correlationId);
   // The flow of a job that was enqueued without a correlation id has the id of the job.
-  if (first !== undefined && (tenant === undefined || first.tenant === tenant)) found.push(first);
+  if (first !== undefined && (tenant === undefined || first.tenant === tenant)) {
+    jobs.set(first.id, toTraced(first));
+  }
   let cursor: string | undefined;
   let searched = 0;
   do {
     signal?.throwIfAborted();
-    const page = await tasks.list(query, { cursor, limit: 200 });
+    const page = await tasks.list(query, { cursor, limit: 200, bytesMax: jobBytes });
     searched += page.tasks.length;
-    found.push(...page.tasks.filter((job) => job.correlationId === correlationId));
+    for (const job of page.tasks) {
+      if (job.correlationId === correlationId) jobs.set(job.id, toTraced(job));
+    }
     cursor = page.cursor;
   } while (cursor !== undefined && searched < jobsSearched);
-  const jobs = new Map(found.map((job) => [job.id, toTraced(job)]));
   // Without events the time of the flow is unknown, and only the newest jobs are searched.
   return {
     found: [...jobs.values()].toReversed(),

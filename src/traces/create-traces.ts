@@ -3,7 +3,7 @@
 import { systemClock, type Clock } from '../foundation/clock.ts';
 import { hasCode } from '../foundation/error.ts';
 import { slept } from '../foundation/async/slept.ts';
-import type { EventReader, EventStore } from '../store/event-store.ts';
+import type { EventReader, EventStore, PageLoading } from '../store/event-store.ts';
 import type { SubscriptionStorage } from '../subscriptions/subscription-storage.ts';
 import { isIndexable } from './keep-trace-index.ts';
 import { readHandlers } from './read-handlers.ts';
@@ -25,6 +25,8 @@ export interface TraceOptions {
   /** How long to wait for the index to catch up. Default: 2 s; 0: no wait. */
   readonly waitMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Called around each read of events, messages or jobs, whose payloads may be large. */
+  readonly aroundLoad?: PageLoading | undefined;
 }
 
 export interface Traces {
@@ -98,17 +100,25 @@ export function createTraces(sources: TraceSources): Traces {
       events.filter(({ eventId }) => isIndexable(eventId)),
       async (some, limit) => {
         const eventIds = some.map(({ eventId }) => eventId);
-        const found = await storage.deadLetters.list({ eventIds }, { limit });
+        const found = await storage.deadLetters.list(
+          { eventIds },
+          { limit, withoutPayloads: true },
+        );
         return found.filter(({ stream }) => streams.has(stream));
       },
     );
   };
 
-  const allMessagesOf = (events: readonly TracedEvent[]): Promise<Found<TracedMessage>> =>
+  const allMessagesOf = (
+    events: readonly TracedEvent[],
+    aroundLoad: PageLoading,
+  ): Promise<Found<TracedMessage>> =>
     inChunks(events, (some, limit) =>
-      messagesOf(
-        some.map(({ stream, eventId }) => ({ sourceStreamId: stream, sourceEventId: eventId })),
-        limit,
+      aroundLoad(() =>
+        messagesOf(
+          some.map(({ stream, eventId }) => ({ sourceStreamId: stream, sourceEventId: eventId })),
+          limit,
+        ),
       ),
     );
 
@@ -127,7 +137,7 @@ export function createTraces(sources: TraceSources): Traces {
   return {
     entries: find,
     async get(correlationId, options = {}) {
-      const { tenant, signal } = options;
+      const { tenant, signal, aroundLoad = (load) => load() } = options;
       const { entries: found, complete } = await find(correlationId, {
         ...options,
         limit: limits.eventsMax + 1,
@@ -135,14 +145,14 @@ export function createTraces(sources: TraceSources): Traces {
       const entries = found.slice(0, limits.eventsMax);
       const isOwn = (event: TracedEvent): boolean =>
         event.correlationId === correlationId && (tenant === undefined || event.tenant === tenant);
-      const events = (await readEvents(store, entries, signal))
+      const events = (await readEvents(store, entries, { signal, aroundLoad }))
         .filter(isOwn)
         .toSorted((a, b) => (a.position < b.position ? -1 : 1));
       const [handlers, letters, messages, work] = await Promise.all([
         readHandlers(storage, events),
         lettersOf(events),
-        allMessagesOf(events),
-        sources.workOf?.({ correlationId, tenant, events, signal }),
+        allMessagesOf(events, aroundLoad),
+        aroundLoad(async () => sources.workOf?.({ correlationId, tenant, events, signal })),
       ]);
       const tree = buildTraceTree({
         events,
@@ -215,7 +225,10 @@ async function waitForIndex(
 async function readEvents(
   store: EventStore,
   entries: readonly TraceEntry[],
-  signal: AbortSignal | undefined,
+  {
+    signal,
+    aroundLoad,
+  }: { readonly signal: AbortSignal | undefined; readonly aroundLoad: PageLoading },
 ): Promise<readonly TracedEvent[]> {
   const wanted = new Set(entries.map(({ position }) => position));
   const runs = [...Map.groupBy(entries, ({ stream }) => stream)].flatMap(([stream, own]) =>
@@ -226,7 +239,7 @@ async function readEvents(
     const read = await Promise.all(
       some.map(({ stream, from, to }) => {
         const range = { from, limit: to - from + 1, signal };
-        return visible(store.readStream(stream, range));
+        return aroundLoad(() => visible(store.readStream(stream, range)));
       }),
     );
     events.push(...read.flat().filter(({ position }) => wanted.has(position)));

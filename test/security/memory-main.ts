@@ -1,15 +1,11 @@
 // A server with a small heap for the memory tests: the API on the given engines, and the KurrentDB protocol in memory.
 
-import { createPlatform, defineModule, type EngineUrls } from '../../src/platform/index.ts';
-import { projection, readModel } from '../../src/projections/index.ts';
-import { subscription, Terminal } from '../../src/subscriptions/index.ts';
-import { taskType } from '../../src/tasks/index.ts';
-import { newEvent, newStream } from '../../src/testing/conformance/store/fixture.ts';
-import { eventually } from '../../src/testing/assertions.ts';
+import { createPlatform, type EngineUrls } from '../../src/platform/index.ts';
 import { openMemory } from '../../src/engines/memory/index.ts';
 import { startApi } from '../../src/server/api/index.ts';
 import { kurrentStoreOptions, startKurrentServer } from '../../src/server/kurrent/index.ts';
 import { childInput, tellParent } from '../../src/testing/child-process.ts';
+import { largeModule, largeTypes, storeLarge } from './large-data.ts';
 
 export interface MemoryInput {
   readonly engines: EngineUrls;
@@ -19,7 +15,7 @@ export interface MemoryServer {
   readonly kind: 'serving';
   readonly url: string;
   readonly kurrentPort: number;
-  readonly tokens: Readonly<Record<'append' | 'other' | 'read' | 'work', string>>;
+  readonly tokens: Readonly<Record<'all' | 'append' | 'other' | 'read' | 'work', string>>;
 }
 
 /** Asks the child to publish large messages to its bus, and to fetch and read as many as it gets. */
@@ -27,7 +23,7 @@ export interface BusOrder {
   readonly messages: number;
 }
 
-/** Asks the child to store as many large messages of the outbox, jobs and dead letters. */
+/** Asks the child to store as many large items of each kind. */
 export interface ListOrder {
   readonly listed: number;
 }
@@ -36,7 +32,7 @@ export interface ListsFilled {
   readonly kind: 'lists';
   /** The paths of the filled lists. */
   readonly paths: readonly string[];
-  /** The paths of large items: a document, a job and its result, and a dead letter. */
+  /** The paths of one large item of each kind. */
   readonly single: readonly string[];
 }
 
@@ -54,35 +50,10 @@ export interface MemoryUse {
 }
 
 const { engines } = childInput() as MemoryInput;
-const broken = subscription({
-  name: 'sub:shop:broken:v1',
-  filter: { types: ['order.broken.v1'] },
-  handler: () => {
-    // The largest error that is stored.
-    throw new Terminal(`broken ${'x'.repeat(5_000)}`);
-  },
-});
-/** A document as large as its event. */
-const orders = projection({
-  name: 'sub:shop:orders:v1',
-  readModel: readModel<{ readonly text: string }>({
-    bc: 'shop',
-    aggregate: 'order',
-    version: 1,
-    sets: { open: () => true },
-    ranges: { at: () => 1 },
-  }),
-  on: {
-    'order.broken.v1': (
-      _before: unknown,
-      { payload }: { readonly payload: { readonly text: string } },
-    ) => ({ text: payload.text }),
-  },
-});
 const platform = await createPlatform({
   engines,
-  modules: [defineModule({ name: 'shop', subscriptions: [broken], projections: [orders] })],
-  taskTypes: [taskType('report-gen', { stepTimeoutMs: 300_000 })],
+  modules: [largeModule],
+  taskTypes: largeTypes,
 });
 await platform.start();
 // On a busy machine, the limits of time would end the calls before those of memory.
@@ -92,9 +63,10 @@ const kurrent = await startKurrentServer(openMemory(kurrentStoreOptions).store, 
   port: 0,
   limits: { openAppendIdleMsMax: callMsMax, keepaliveTimeoutMs: callMsMax },
 });
-const tokenOf = async (scope: 'append' | 'read' | 'work', name: string = scope) => {
-  // Only workers see all tenants.
-  const tenant = scope === 'work' ? undefined : 'core';
+const tokenOf = async (
+  scope: 'append' | 'read' | 'work',
+  { name = scope, tenant }: { readonly name?: string; readonly tenant?: string } = {},
+) => {
   return (await platform.tokens.create({ name, scopes: [scope], tenant })).secret;
 };
 
@@ -130,55 +102,21 @@ async function useBus(messages: number): Promise<BusUse> {
 }
 
 async function fillLists(count: number): Promise<ListsFilled> {
-  const { store, outbox, subscriptions } = platform.engines;
-  const tasks = await platform.tasks();
-  const tenant = 'core';
-  // In memory 2 bytes for each character, because of one of them.
-  const textOf = (chars: number): string => `${'x'.repeat(chars)}\u0394`;
-  const payload = { text: textOf(900_000) };
-  // As large as a job may be.
-  const text = 'x'.repeat(250_000);
-  const large = await tasks.enqueue({
-    type: 'report-gen',
-    payload: { text },
-    tenant,
-    delayMs: 86_400_000,
-  });
-  for (let at = 0; at < 6; at += 1)
-    await tasks.sendEvent(large.id, { name: 'part', payload: { text } });
-  for (let at = 0; at < count; at += 1) {
-    const stream = newStream('shop.order.v1', tenant);
-    const aggregate = { bc: 'shop', type: 'order', id: stream.split('-')[2] ?? '' };
-    await store.append(stream, [newEvent({ type: 'order.broken.v1', aggregate, payload })]);
-    await tasks.enqueue({ type: 'report-gen', payload: { text: textOf(250_000) }, tenant });
-    await outbox?.enqueue({
-      sourceStreamId: stream,
-      sourceEventId: `event-${at}`,
-      integrationType: 'webhook:partner',
-      eventType: 'order.placed.v1',
-      payload,
-      tenantId: tenant,
-      dueAt: new Date('2100-01-01'),
-    });
-  }
-  const { deadLetters } = subscriptions;
-  await eventually(async () => (await deadLetters.count({ tenant, status: 'pending' })) >= count);
-  const documents = platform.documents({ bc: 'shop', aggregate: 'order' });
-  await eventually(async () => (await documents.count(tenant, 'at')) >= count);
-  const documentsPath = '/api/v1/documents/shop/order';
-  const paths = [
-    '/admin/dlq',
-    '/api/v1/jobs',
-    documentsPath,
-    ...(outbox === undefined ? [] : ['/admin/outbox']),
-  ];
-  const [letter] = await deadLetters.list({ tenant }, { limit: 1 });
-  const single = [
-    `${documentsPath}/${letter?.aggregateId}`,
-    `/api/v1/jobs/${large.id}`,
-    `/admin/dlq/${letter?.id}`,
-  ];
-  return { kind: 'lists', paths, single };
+  const ids = await storeLarge(platform, count);
+  const documents = '/api/v1/documents/shop/order';
+  const outbox = platform.engines.outbox === undefined ? [] : ['/admin/outbox'];
+  return {
+    kind: 'lists',
+    paths: ['/admin/dlq', '/admin/sagas', '/api/v1/jobs', documents, ...outbox],
+    single: [
+      `${documents}/${ids.aggregate}`,
+      `/api/v1/jobs/${ids.job}`,
+      `/api/v1/jobs/${ids.failedJob}`,
+      `/admin/dlq/${ids.letter}`,
+      `/admin/sagas/${ids.saga}`,
+      ...outbox.map((path) => `${path}/${ids.message}`),
+    ],
+  };
 }
 
 tellParent({
@@ -186,9 +124,10 @@ tellParent({
   url: api.url,
   kurrentPort: kurrent.port,
   tokens: {
-    append: await tokenOf('append'),
-    read: await tokenOf('read'),
-    other: await tokenOf('read', 'other'),
+    all: await tokenOf('read', { name: 'all' }),
+    append: await tokenOf('append', { tenant: 'core' }),
+    read: await tokenOf('read', { tenant: 'core' }),
+    other: await tokenOf('read', { name: 'other', tenant: 'core' }),
     work: await tokenOf('work'),
   },
 } satisfies MemoryServer);

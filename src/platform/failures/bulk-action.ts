@@ -44,8 +44,9 @@ export const bulkType = taskType('millrace-bulk', { workers: 1, stepTimeoutMs: 3
 export async function matchFailures(
   platform: FailurePlatform,
   { action, filter, until }: BulkRequest,
+  signal?: AbortSignal,
 ): Promise<Failures> {
-  const { items, isComplete } = await readFailures(platform, { ...filter, until });
+  const { items, isComplete } = await readFailures(platform, { ...filter, until }, signal);
   return { items: items.filter((each) => isChangeable(action, each)), isComplete };
 }
 

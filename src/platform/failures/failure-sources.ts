@@ -3,6 +3,7 @@
 import { hasCode } from '../../foundation/error.ts';
 import { failureCause, type FailureCause } from '../../foundation/failure-cause.ts';
 import { sagaAt } from '../../reactors/saga-admin.ts';
+import { messagePages } from '../../outbox/message-pages.ts';
 import type { OutboxStatus } from '../../outbox/outbox-message.ts';
 import type { DeadLetter } from '../../subscriptions/dead-letter.ts';
 import type { Platform } from '../create-platform.ts';
@@ -67,7 +68,7 @@ export interface FailureKind {
 }
 
 const pageSize = 32;
-/** Jobs, messages and dead letters of the bus are read with their payloads, which may be large. */
+/** Jobs and dead letters of the bus are read with their payloads, which may be large. */
 const pageBytes = 524_288;
 
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
@@ -182,12 +183,14 @@ async function failedMessages(
   { ids, until }: FailureAction,
   statuses: readonly OutboxStatus[],
 ): Promise<readonly string[]> {
-  const found = (await outbox?.list({ ids }, { limit: ids.length })) ?? [];
-  return found
-    .filter(
-      ({ status, updatedAt }) => statuses.includes(status) && updatedAt.toISOString() <= until,
-    )
-    .map(({ id }) => id);
+  const found: string[] = [];
+  if (outbox === undefined) return found;
+  for await (const page of messagePages(outbox, { ids })) {
+    for (const { id, status, updatedAt } of page) {
+      if (statuses.includes(status) && updatedAt.toISOString() <= until) found.push(id);
+    }
+  }
+  return found;
 }
 
 async function pendingLetters(
@@ -195,7 +198,8 @@ async function pendingLetters(
   { ids, until }: FailureAction,
 ): Promise<readonly string[]> {
   const filter = { ids, status: 'pending', replayRequested: false } as const;
-  const found = await engines.subscriptions.deadLetters.list(filter, { limit: ids.length });
+  const bound = { limit: ids.length, withoutPayloads: true };
+  const found = await engines.subscriptions.deadLetters.list(filter, bound);
   return found.filter((letter) => letterTime(letter) <= until).map(({ id }) => id);
 }
 
@@ -252,10 +256,8 @@ async function* readDeliveries(
 ): AsyncGenerator<readonly Failure[]> {
   if (outbox === undefined) return;
   for (const status of ['DEAD', 'FAILED'] as const) {
-    for (let after: string | undefined; ;) {
-      const filter = { tenantId: tenant, integrationType: where, status };
-      const page = await outbox.list(filter, { limit: pageSize, after, charsMax: pageBytes });
-      if (page.length === 0) break;
+    const filter = { tenantId: tenant, integrationType: where, status };
+    for await (const page of messagePages(outbox, filter)) {
       yield page.map((message) =>
         withCause(
           {
@@ -275,7 +277,6 @@ async function* readDeliveries(
           message.cause,
         ),
       );
-      after = page.at(-1)?.id;
     }
   }
 }

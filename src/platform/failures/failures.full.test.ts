@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { failureCause } from '../../foundation/failure-cause.ts';
+import { messagePages } from '../../outbox/message-pages.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
-import { createPlatform } from '../create-platform.ts';
+import { rejectsWith } from '../../testing/assertions.ts';
+import { createPlatform, type Platform } from '../create-platform.ts';
+import type { FailurePlatform } from './failure-sources.ts';
 import { failureLimits, groupFailures, readFailures } from './failures.ts';
 
 const where = 'partner:x';
@@ -11,14 +14,17 @@ const payload = { text: 'x'.repeat(200_000) };
 /** One cause; the second line of the error differs between messages. */
 const errorOf = (at: number): string => `HTTP 503: busy\n${String(at % 10).repeat(4_980)}`;
 
-async function addDead(ledger: OutboxLedger): Promise<void> {
+async function addDead(
+  ledger: OutboxLedger,
+  content: Readonly<Record<string, unknown>>,
+): Promise<void> {
   await ledger.enqueueMany(
     Array.from({ length: count }, (_, at) => ({
       sourceStreamId: 'shop.order.v1-core-1',
       sourceEventId: `e${at}`,
       integrationType: where,
       eventType: 'order.paid.v1',
-      payload,
+      payload: content,
       tenantId: 'core',
     })),
   );
@@ -33,11 +39,18 @@ async function addDead(ledger: OutboxLedger): Promise<void> {
   );
 }
 
+function withOutbox(platform: Platform, outbox: OutboxLedger): FailurePlatform {
+  const engines = new Proxy(platform.engines, {
+    get: (target, name): unknown => (name === 'outbox' ? outbox : Reflect.get(target, name)),
+  });
+  return { clock: platform.clock, tasks: () => platform.tasks(), engines };
+}
+
 test('parallel callers read large failures in small pages, one read at a time, and share it', async () => {
   await using platform = await createPlatform({ engines: { store: 'memory:' }, roles: ['api'] });
   await platform.start();
   const ledger = platform.engines.outbox ?? assert.fail('no outbox');
-  await addDead(ledger);
+  await addDead(ledger, payload);
   let reading = 0;
   let found = 0;
   const outbox: OutboxLedger = {
@@ -52,10 +65,7 @@ test('parallel callers read large failures in small pages, one read at a time, a
       return messages;
     },
   };
-  const engines = new Proxy(platform.engines, {
-    get: (target, name): unknown => (name === 'outbox' ? outbox : Reflect.get(target, name)),
-  });
-  const observed = { clock: platform.clock, tasks: () => platform.tasks(), engines };
+  const observed = withOutbox(platform, outbox);
 
   const first = readFailures(observed, {});
   await Promise.resolve();
@@ -76,4 +86,48 @@ test('parallel callers read large failures in small pages, one read at a time, a
     const [group, ...more] = groupFailures(items, platform.clock.now());
     assert.deepEqual([group?.title, group?.count, more], ['HTTP 503: busy', count, []]);
   }
+});
+
+test('a read stops when its last caller has left, and a later caller gets a whole one', async () => {
+  await using platform = await createPlatform({ engines: { store: 'memory:' }, roles: ['api'] });
+  await platform.start();
+  const ledger = platform.engines.outbox ?? assert.fail('no outbox');
+  await addDead(ledger, {});
+  const pages = await Array.fromAsync(messagePages(ledger, {}));
+  let pagesRead = 0;
+  let onPage = (): void => undefined;
+  const observed = withOutbox(platform, {
+    ...ledger,
+    list(filter, page) {
+      pagesRead += 1;
+      onPage();
+      return ledger.list(filter, page);
+    },
+  });
+  const read = (signal?: AbortSignal) => readFailures(observed, { source: 'delivery' }, signal);
+  const [leaving, waiting] = [new AbortController(), new AbortController()];
+  onPage = () => {
+    if (pagesRead === 2) leaving.abort();
+  };
+
+  const running = read(leaving.signal);
+  await Promise.resolve();
+  // These two share the next read, and one of them leaves before it starts.
+  const [left, stayed] = [read(waiting.signal), read()];
+  waiting.abort();
+  await rejectsWith(() => left, 'ABORTED');
+  await rejectsWith(() => running, 'ABORTED');
+  assert.equal((await stayed).items.length, count);
+  // The last read of each status finds no more.
+  const whole = pages.length + 2;
+  assert.equal(pagesRead, 2 + whole);
+
+  const [first, alone] = [read(), new AbortController()];
+  await Promise.resolve();
+  const second = read(alone.signal);
+  alone.abort();
+  await rejectsWith(() => second, 'ABORTED');
+  const third = read();
+  for (const { items } of await Promise.all([first, third])) assert.equal(items.length, count);
+  assert.equal(pagesRead, 2 + 3 * whole, 'nothing is read for a caller that has left');
 });

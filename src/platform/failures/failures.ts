@@ -1,5 +1,7 @@
 // Everything that failed and waits for a decision, grouped by cause.
 
+import { unlessAborted } from '../../foundation/async/when-aborted.ts';
+import { aborted } from '../../foundation/clock.ts';
 import { failureTitle } from '../../foundation/failure-cause.ts';
 import type { FailureDecision, FailureState } from './failure-decisions.ts';
 import {
@@ -65,39 +67,67 @@ export interface Failures {
 /** The read that runs, and the reads that wait for it, by their filters. */
 interface Reads {
   running: Promise<unknown>;
-  readonly waiting: Map<string, Promise<Failures>>;
+  readonly waiting: Map<string, SharedRead>;
+}
+
+interface SharedRead {
+  readonly found: Promise<Failures>;
+  readonly stop: AbortController;
+  callers: number;
 }
 
 const readsOf = new WeakMap<object, Reads>();
 
 /**
  * One read at a time for each platform. Callers with the same filter share a read that has not started yet, so each
- * caller gets what was stored before its call.
+ * caller gets what was stored before its call. A read stops when all of its callers have left.
  */
-export function readFailures(platform: FailurePlatform, filter: FailureFilter): Promise<Failures> {
+export async function readFailures(
+  platform: FailurePlatform,
+  filter: FailureFilter,
+  signal?: AbortSignal,
+): Promise<Failures> {
   const reads = readsOf.getOrInsertComputed(platform.engines, () => ({
     running: Promise.resolve(),
     waiting: new Map(),
   }));
   const key = JSON.stringify(filter);
-  return reads.waiting.getOrInsertComputed(key, () => {
-    const read = reads.running.then(() => {
-      reads.waiting.delete(key);
-      return readAll(platform, filter);
+  const read = reads.waiting.getOrInsertComputed(key, () => {
+    const stop = new AbortController();
+    const found = reads.running.then(() => {
+      if (!stop.signal.aborted) reads.waiting.delete(key);
+      return readAll(platform, filter, stop.signal);
     });
     // The callers get the error; the next read starts in any case.
-    reads.running = read.catch(() => undefined);
-    return read;
+    reads.running = found.catch(() => undefined);
+    return { found, stop, callers: 0 };
   });
+  read.callers += 1;
+  try {
+    return await unlessAborted(read.found, signal);
+  } finally {
+    read.callers -= 1;
+    if (read.callers === 0) {
+      read.stop.abort();
+      // A later caller must not get a read that has stopped before its start.
+      if (reads.waiting.get(key) === read) reads.waiting.delete(key);
+    }
+  }
 }
 
 /** The sources are read one after the other: the pages of one source are in memory. */
-async function readAll(platform: FailurePlatform, filter: FailureFilter): Promise<Failures> {
+async function readAll(
+  platform: FailurePlatform,
+  filter: FailureFilter,
+  signal: AbortSignal,
+): Promise<Failures> {
+  if (signal.aborted) throw aborted(signal);
   const items = collectFailures();
   let isComplete = true;
   for (const source of filter.source === undefined ? failureSources : [filter.source]) {
     let looked = 0;
     for await (const page of failureKinds[source].read(platform, filter)) {
+      if (signal.aborted) throw aborted(signal);
       for (const each of page) if (matches(each, filter)) items.add(each);
       looked += page.length;
       if (looked < failureLimits.lookedMax) continue;

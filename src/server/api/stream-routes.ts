@@ -162,7 +162,7 @@ export function streamRoutes(platform: ApiPlatform): readonly Route[] {
       async handle(request) {
         const { stream } = request.params;
         await checkStreamAccess(platform, stream, request);
-        const info = await store.streamInfo(stream);
+        const info = await request.memory.load(() => store.streamInfo(stream));
         if (info === undefined) {
           throw new MillraceError('NOT_FOUND', `unknown stream '${stream}'`, {
             details: { stream },

@@ -164,9 +164,10 @@ export function traceRoutes(platform: ApiPlatform): readonly Route[] {
         200: { description: 'The flow', schema: trace },
         404: { description: 'Unknown flow' },
       },
-      async handle({ params: { correlationId }, query: { waitMs }, principal, signal }) {
+      async handle({ params: { correlationId }, query: { waitMs }, principal, signal, memory }) {
         const tenant = principal?.tenant;
-        const found = await platform.traces.get(correlationId, { tenant, waitMs, signal });
+        const options = { tenant, waitMs, signal, aroundLoad: memory.load };
+        const found = await platform.traces.get(correlationId, options);
         if (found.nodes.length === 0 && found.missing === 0 && found.complete) {
           throw new MillraceError('TRACE_UNKNOWN', `unknown flow '${correlationId}'`, {
             details: { correlationId },

@@ -77,8 +77,12 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
     given: Filter,
   ): Filter => ({ ...given, tenant: tenantWithin(request, given.tenant) });
 
-  const find = async (request: Pick<ApiRequest, 'principal'>, id: string): Promise<Task> => {
-    const found = await (await platform.tasks()).get(id);
+  const find = async (
+    { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
+    id: string,
+  ): Promise<Task> => {
+    const tasks = await platform.tasks();
+    const found = await memory.load(() => tasks.get(id));
     if (found?.type === bulkType.name && isWithin(request, found.tenant)) return found;
     throw new MillraceError('NOT_FOUND', `unknown bulk action '${id}'`, { details: { id } });
   };
@@ -105,11 +109,15 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const now = new Date(platform.clock.now()).toISOString();
         const found = await request.memory.load(() =>
-          matchFailures(platform, {
-            action: request.body.action,
-            filter: withinCaller(request, request.body.filter),
-            until: now,
-          }),
+          matchFailures(
+            platform,
+            {
+              action: request.body.action,
+              filter: withinCaller(request, request.body.filter),
+              until: now,
+            },
+            request.signal,
+          ),
         );
         const samples = found.items.toSorted((a, b) => (a.at > b.at ? -1 : 1)).slice(0, 5);
         const { isComplete } = found;
@@ -148,7 +156,9 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
         };
         const target = filterText({ ...order.filter, matched });
         return audited(context, request, { action: `bulk.${verb}`, target }, async () => {
-          const { items } = await request.memory.load(() => matchFailures(platform, order));
+          const { items } = await request.memory.load(() =>
+            matchFailures(platform, order, request.signal),
+          );
           if (items.length !== matched) {
             throw new MillraceError(
               'BULK_COUNT_CHANGED',
@@ -220,7 +230,8 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
         const { id } = request.params;
         return audited(context, request, { action: 'bulk.cancel', target: id }, async () => {
           await find(request, id);
-          await (await platform.tasks()).cancel(id, { reason: 'stopped by an operator' });
+          const tasks = await platform.tasks();
+          await request.memory.load(() => tasks.cancel(id, { reason: 'stopped by an operator' }));
           return { body: toBulk(await find(request, id)) };
         });
       },

@@ -1,6 +1,7 @@
 // Destinations over HTTP: which are known, which are paused, whose breaker is open, how fast they are; and a test of one.
 
 import { Type } from '../../contracts/type.ts';
+import { messagePages } from '../../outbox/message-pages.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
 import { outboxLimits } from '../../outbox/outbox-limits.ts';
 import { route, type Route } from '../../platform/modules/route.ts';
@@ -52,8 +53,9 @@ export function destinationRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/destinations',
       summary: 'Destinations with their breakers and pauses',
       responses: { 200: returns('All known destinations', pageOf(destination)) },
-      list: async () => {
-        const [paused, types] = await Promise.all([outbox.paused(), undeliveredTypes(outbox)]);
+      list: async ({ memory }) => {
+        const paused = await outbox.paused();
+        const types = await memory.load(() => undeliveredTypes(outbox));
         const activity = delivery.activity();
         const used = new Set([
           ...types.keys(),
@@ -120,12 +122,13 @@ async function undeliveredTypes(
   outbox: Pick<OutboxLedger, 'list'>,
 ): Promise<ReadonlyMap<string, number>> {
   const statuses = ['PENDING', 'CLAIMED', 'FAILED', 'DEAD'] as const;
-  const pages = await Promise.all(
-    statuses.map((status) => outbox.list({ status }, { limit: messagesRead })),
-  );
   const counts = new Map<string, number>();
-  for (const { integrationType } of pages.flat()) {
-    counts.set(integrationType, (counts.get(integrationType) ?? 0) + 1);
+  for (const status of statuses) {
+    for await (const page of messagePages(outbox, { status }, messagesRead)) {
+      for (const { integrationType } of page) {
+        counts.set(integrationType, (counts.get(integrationType) ?? 0) + 1);
+      }
+    }
   }
   return counts;
 }

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Terminal } from '../../subscriptions/index.ts';
+import type { ApiRequest, ReaderMemory } from '../../platform/modules/route.ts';
+import { rejectsWith } from '../../testing/assertions.ts';
 import { body, openApi, until } from '../../testing/support/server/api-rig.ts';
 import { failureCause } from '../../foundation/failure-cause.ts';
 import { groupFailures } from '../../platform/failures/failures.ts';
@@ -183,5 +185,36 @@ test('dead letters of the bus are failures that can be replayed and discarded', 
     await consumer.stop();
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('every route that reads failures stops when its caller leaves', async () => {
+  await using api = await openApi();
+  await api.fail('core');
+  const principal = { kind: 'token', name: 'ada', scopes: ['admin'] } as const;
+  const filter = { source: 'delivery' };
+  const order = { action: 'replay', filter, matched: 1, until: new Date().toISOString() };
+  for (const [name, params, content] of [
+    ['GET /admin/failures', {}],
+    ['GET /admin/failures/{fingerprint}', { fingerprint: '0123456789ab' }],
+    ['GET /admin/resolve/{id}', { id: '0123456789ab' }],
+    ['POST /admin/bulk/preview', {}, order],
+    ['POST /admin/bulk', {}, order],
+  ] as const) {
+    const route = api.server.routes.find(({ method, path }) => `${method} ${path}` === name);
+    const leaving = new AbortController();
+    const memory: ReaderMemory = {
+      load(work) {
+        const loaded = work();
+        leaving.abort();
+        return loaded;
+      },
+      page: () => assert.fail('no page'),
+      hold: () => undefined,
+    };
+    const caller = { principal, memory, headers: {}, requestId: 'r1', address: '127.0.0.1' };
+    const inputs = { params, query: {}, body: content };
+    const request: ApiRequest = { ...caller, ...inputs, signal: leaving.signal };
+    await rejectsWith(async () => route?.handle(request), 'ABORTED');
   }
 });

@@ -103,12 +103,11 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { state: wanted = 'open', source: from, where, type } = request.query;
         const found = await request.memory.load(() =>
-          readFailures(platform, {
-            source: from,
-            where,
-            type,
-            tenant: tenantWithin(request, request.query.tenant),
-          }),
+          readFailures(
+            platform,
+            { source: from, where, type, tenant: tenantWithin(request, request.query.tenant) },
+            request.signal,
+          ),
         );
         const groups = groupFailures(found.items, clock.now(), await decisions.all());
         return {
@@ -139,7 +138,7 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
         const until = new Date(clock.now()).toISOString();
         const tenantId = tenantWithin(request, request.query.tenant);
         const { items } = await request.memory.load(() =>
-          readFailures(platform, { fingerprint, tenant: tenantId }),
+          readFailures(platform, { fingerprint, tenant: tenantId }, request.signal),
         );
         const found = items.toSorted((a, b) => (a.at > b.at ? -1 : 1));
         const [only] = groupFailures(found, clock.now(), await decisions.all());

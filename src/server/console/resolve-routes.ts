@@ -119,20 +119,25 @@ async function findStream(
   id: string,
 ): Promise<readonly Match[]> {
   if (id.startsWith('$') || !id.includes('-')) return [];
-  const [first] = await engines.store
-    .readStream(id, { limit: 1, signal: request.signal })
-    .toArray();
-  if (first === undefined || !isWithin(request, await ownerOf(id))) return [];
-  return [{ kind: 'stream', id, title: id, stream: id }];
+  const { memory, signal } = request;
+  return memory.load(async () => {
+    const [first] = await engines.store.readStream(id, { limit: 1, signal }).toArray();
+    if (first === undefined || !isWithin(request, await ownerOf(id))) return [];
+    return [{ kind: 'stream', id, title: id, stream: id }];
+  });
 }
 
 /** A flow, and the event that started it if the flow has its id. */
 async function findFlow(
   { traces }: ApiPlatform,
-  { principal, signal }: ApiRequest,
+  { principal, signal, memory }: ApiRequest,
   id: string,
 ): Promise<readonly Match[]> {
-  const { nodes } = await traces.get(id, { tenant: principal?.tenant, signal });
+  const { nodes } = await traces.get(id, {
+    tenant: principal?.tenant,
+    signal,
+    aroundLoad: memory.load,
+  });
   const [first] = nodes;
   // The id of a job without a correlation id is that of its flow, too.
   const isJob = nodes.every((node) => node.kind === 'task' && node.task === id);
@@ -183,7 +188,7 @@ async function findDelivery(
   request: ApiRequest,
   id: string,
 ): Promise<readonly Match[]> {
-  const found = isUuid(id) ? await outbox?.find(id) : undefined;
+  const found = isUuid(id) ? await request.memory.load(async () => outbox?.find(id)) : undefined;
   if (found === undefined || !isWithin(request, found.tenantId)) return [];
   const { integrationType: title, correlationId } = found;
   return [{ kind: 'delivery', id, title, correlationId }];
@@ -196,13 +201,14 @@ async function findDeadLetters(
   id: string,
 ): Promise<readonly Match[]> {
   const { deadLetters } = engines.subscriptions;
-  const found = isUuid(id) ? await deadLetters.get(id) : undefined;
+  const found = isUuid(id) ? await request.memory.load(() => deadLetters.get(id)) : undefined;
   if (found !== undefined && isWithin(request, found.tenant)) {
     const { handler: title, correlationId, stream, revision } = found;
     return [{ kind: 'dead-letter', id, title, correlationId, stream, revision }];
   }
   const tenant = request.principal?.tenant;
-  const [letter] = await deadLetters.list({ eventIds: [id], tenant }, { limit: 1 });
+  const bound = { limit: 1, withoutPayloads: true };
+  const [letter] = await deadLetters.list({ eventIds: [id], tenant }, bound);
   // The event that started a flow has the id of the flow, which finds the event as well.
   if (letter === undefined || letter.correlationId === id) return [];
   return [eventMatch({ ...letter, type: letter.eventType }, letter.correlationId)];
@@ -231,12 +237,12 @@ async function findCause(
 
 async function findFailure(
   platform: ApiPlatform,
-  { principal, memory }: ApiRequest,
+  { principal, memory, signal }: ApiRequest,
   kind: Match['kind'],
   filter: FailureFilter,
 ): Promise<readonly Match[]> {
   const { items } = await memory.load(() =>
-    readFailures(platform, { ...filter, tenant: principal?.tenant }),
+    readFailures(platform, { ...filter, tenant: principal?.tenant }, signal),
   );
   const [first] = items;
   if (first === undefined) return [];
@@ -248,7 +254,7 @@ async function findFailure(
 /** Sagas with this key, also of several tenants and kinds. */
 async function findSagas(
   { engines }: ApiPlatform,
-  { principal }: ApiRequest,
+  { principal, memory }: ApiRequest,
   id: string,
 ): Promise<Searched> {
   const items: Match[] = [];
@@ -258,8 +264,10 @@ async function findSagas(
     looked += page.length;
     for (const { key, saga, stream } of page) {
       if (key !== id || items.length === searchLimits.matches) continue;
-      const { sagas, address } = await sagaAt(engines, stream);
-      const { correlationId } = await sagas.get(address);
+      const { correlationId } = await memory.load(async () => {
+        const { sagas, address } = await sagaAt(engines, stream);
+        return sagas.get(address);
+      });
       items.push({ kind: 'saga', id: stream, title: saga, stream, correlationId });
     }
     if (page.length < pageSize) break;
@@ -284,7 +292,9 @@ async function findJob(
   request: ApiRequest,
   id: string,
 ): Promise<readonly Match[]> {
-  const found = engines.has('tasks') ? await jobWithId(await tasks(), id) : undefined;
+  if (!engines.has('tasks')) return [];
+  const all = await tasks();
+  const found = await request.memory.load(() => jobWithId(all, id));
   if (found === undefined || !isWithin(request, found.tenant)) return [];
   return [{ kind: 'job', id, title: found.type, correlationId: found.correlationId }];
 }

@@ -10,7 +10,7 @@ import {
   type TaskState,
 } from '../../../tasks/task-job.ts';
 import { createSqlQuery, type SqlRow } from '../thread/protocol.ts';
-import { taskLane, toHead, toStoredTask } from './tables.ts';
+import { headColumns, taskLane, toHead, toStoredTask } from './tables.ts';
 
 type Reads =
   | 'get'
@@ -75,7 +75,7 @@ export function createTaskReader(database: DatabaseSync): TaskReader {
       }),
     heads: (refs) =>
       refs.map(({ id }) => {
-        const row = one('select * from tasks where id = ?', id);
+        const row = one(`select ${headColumns} from tasks where id = ?`, id);
         return row === undefined ? undefined : toHead(row);
       }),
     list(filter, { cursor, limit, bytesMax = Infinity }) {

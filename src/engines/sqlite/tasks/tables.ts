@@ -93,6 +93,10 @@ export const sqliteTaskTables = `
 /** Fields that are columns of `tasks`; the others are rows of `task_fields`. */
 export const columnFields: readonly string[] = ['payload', 'info', 'run'];
 
+/** What `toHead` needs: the other columns may be large. */
+export const headColumns = `id, type, tenant, state, revision, fence, priority, due_at_ms, concurrency_key, failures,
+  worker, deadline_ms, cancel_at_ms, parent_id, labels, enqueued_at_ms, claimed_at_ms, updated_at_ms, ended_at_ms`;
+
 export function toHead(row: SqlRow): TaskHead {
   const text = (name: string): string => String(row[name] ?? '');
   const number = (name: string): number => Number(row[name] ?? 0);

@@ -40,11 +40,13 @@ export async function audited<T>(
 export function globalList({
   list,
   ...definition
-}: Omit<Route, 'handle'> & { readonly list: () => Promise<readonly unknown[]> }): Route {
+}: Omit<Route, 'handle'> & {
+  readonly list: (request: ApiRequest) => Promise<readonly unknown[]>;
+}): Route {
   return {
     ...definition,
     isGlobal: true,
-    handle: async () => ({ body: { items: await list() } }),
+    handle: async (request) => ({ body: { items: await list(request) } }),
   };
 }
 

@@ -248,10 +248,10 @@ export async function findLetter(
 /** An unknown cursor would silently restart at the first page. */
 export async function checkLetterCursor(
   deadLetters: Pick<DeadLetterStore, 'get'>,
-  request: Pick<ApiRequest, 'principal'>,
+  { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
   cursor: string,
 ): Promise<void> {
-  const known = await deadLetters.get(cursor);
+  const known = await memory.load(() => deadLetters.get(cursor));
   if (known !== undefined && isWithin(request, known.tenant)) return;
   throw cursorInvalid();
 }

@@ -3,7 +3,9 @@
 import type { Static, TObject, TProperties } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
+import { messagePages } from '../../../outbox/message-pages.ts';
 import type { OutboxFilter, OutboxLedger } from '../../../outbox/outbox-ledger.ts';
+import type { OutboxMessage } from '../../../outbox/outbox-message.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
 import { filterText } from '../../../platform/audit-log.ts';
 import { isWithin, tenantWithin, returns, routesOf } from '../api-context.ts';
@@ -130,11 +132,26 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
   if (ledger === undefined) return [];
 
   /** Messages of other tenants count as unknown. */
-  const messageOf = async (request: Pick<ApiRequest, 'principal'>, id: string) => {
-    const found = await ledger.find(id);
+  const messageOf = async (
+    { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
+    id: string,
+  ) => {
+    const found = await memory.load(() => ledger.find(id));
     if (found !== undefined && isWithin(request, found.tenantId)) return found;
     throw new MillraceError('OUTBOX_UNKNOWN', `unknown message '${id}'`, { details: { id } });
   };
+
+  const statusesOf = (
+    { memory }: Pick<ApiRequest, 'memory'>,
+    filter: OutboxFilter,
+  ): Promise<readonly Pick<OutboxMessage, 'id' | 'status'>[]> =>
+    memory.load(async () => {
+      const found: Pick<OutboxMessage, 'id' | 'status'>[] = [];
+      for await (const page of messagePages(ledger, filter)) {
+        found.push(...page.map(({ id, status }) => ({ id, status })));
+      }
+      return found;
+    });
 
   const changeRoute = (
     verb: 'retry' | 'discard',
@@ -153,10 +170,10 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
         const what = { action: `outbox.${verb}`, target: filterText({ ids }) };
         return audited(context, request, what, async () => {
           const filter = filterOf(request, { ids });
-          const known = await ledger.list(filter, { limit: ids.length });
+          const known = await statusesOf(request, filter);
           const chosen = known.map(idOf);
           const done = new Set(await change(chosen, actorName(request), reason));
-          const after = await ledger.list(filter, { limit: ids.length });
+          const after = await statusesOf(request, filter);
           const items = after.map(({ id, status }) => {
             const other = status === 'CLAIMED' ? 'claimed' : 'unchanged';
             return { id, outcome: done.has(id) ? 'changed' : other, status };

@@ -71,7 +71,8 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/projections',
       summary: 'All versions of all read models',
       responses: { 200: returns('All versions', pageOf(status)) },
-      list: async () => (await projectionStatus(engines)).map(withRebuild),
+      list: async ({ memory }) =>
+        (await memory.load(() => projectionStatus(engines))).map(withRebuild),
     }),
     route({
       ...get,
@@ -86,7 +87,7 @@ export function projectionRoutes(context: AdminContext): readonly Route[] {
       async handle(request) {
         const { name } = request.params;
         await namedVersion(versions, name);
-        const all = await projectionStatus(engines);
+        const all = await request.memory.load(() => projectionStatus(engines));
         return { body: all.filter(({ projection }) => projection === name).map(withRebuild)[0] };
       },
     }),

@@ -76,8 +76,11 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
   const { engines } = context.platform;
 
   /** Sagas of other tenants count as unknown. */
-  const find = async (request: Pick<ApiRequest, 'principal'>, stream: string) => {
-    const found = await sagaAt(engines, stream);
+  const find = async (
+    { memory, ...request }: Pick<ApiRequest, 'memory' | 'principal'>,
+    stream: string,
+  ) => {
+    const found = await memory.load(() => sagaAt(engines, stream));
     if (isWithin(request, found.address.tenant)) return found;
     throw new MillraceError('SAGA_UNKNOWN', `unknown saga '${stream}'`, { details: { stream } });
   };
@@ -113,7 +116,7 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
       responses: { 200: returns('The saga', info) },
       async handle(request) {
         const { sagas, address } = await find(request, request.params.stream);
-        return { body: await sagas.get(address) };
+        return { body: await request.memory.load(() => sagas.get(address)) };
       },
     }),
     route({
@@ -141,8 +144,10 @@ export function sagaRoutes(context: AdminContext): readonly Route[] {
         return audited(context, request, what, async () => {
           const { sagas, address } = await find(request, stream);
           const by = actorName(request);
-          await sagas[how](address, note === undefined ? { by } : { by, note });
-          return { body: await sagas.get(address) };
+          return request.memory.load(async () => {
+            await sagas[how](address, note === undefined ? { by } : { by, note });
+            return { body: await sagas.get(address) };
+          });
         });
       },
     }),

@@ -8,7 +8,7 @@ import {
 } from '../../../subscriptions/subscription-admin.ts';
 import { storageOf } from '../../../subscriptions/with-leases.ts';
 import { returns, routesOf } from '../api-context.ts';
-import { route, type Route } from '../../../platform/modules/route.ts';
+import { route, type ApiRequest, type Route } from '../../../platform/modules/route.ts';
 import {
   actorName,
   audited,
@@ -54,11 +54,15 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
   const { subscriptions: admin, engines } = context.platform;
   const storage = storageOf(engines);
 
-  const overviewOf = async (name?: string) => {
+  const overviewOf = async ({ memory }: Pick<ApiRequest, 'memory'>, name?: string) => {
     const named = async () => (await admin.list()).filter((each) => each.subscription === name);
     const all = await subscriptionOverview(name === undefined ? admin : { list: named }, storage);
     return Promise.all(
-      all.map(async (each) => ({ ...each, ...(await admin.lag(each.subscription)) })),
+      all.map(async (each) => {
+        // Reads the next event.
+        const lag = await memory.load(() => admin.lag(each.subscription));
+        return { ...each, ...lag };
+      }),
     );
   };
 
@@ -98,7 +102,7 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
       path: '/admin/subscriptions',
       summary: 'All subscriptions with state, workers, lag and dead letters',
       responses: { 200: returns('All subscriptions', pageOf(subscriptionSchema)) },
-      list: () => overviewOf(),
+      list: (request) => overviewOf(request),
     }),
     route({
       ...get,
@@ -110,8 +114,9 @@ export function subscriptionRoutes(context: AdminContext): readonly Route[] {
         200: returns('The subscription', detail),
         404: { description: 'No process has started the subscription on this store' },
       },
-      async handle({ params: { name } }) {
-        const found = (await overviewOf(name))[0];
+      async handle(request) {
+        const { name } = request.params;
+        const found = (await overviewOf(request, name))[0];
         if (found === undefined) {
           throw new MillraceError('SUBSCRIPTION_UNKNOWN', `unknown subscription '${name}'`, {
             details: { name },

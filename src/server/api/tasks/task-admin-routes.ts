@@ -51,7 +51,8 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
   ) => {
     return audited(context, request, { action: `task.${action}`, target: id }, async () => {
       await findTask(platform, request, id);
-      const isChanged = await work(await platform.tasks());
+      const tasks = await platform.tasks();
+      const isChanged = await request.memory.load(() => work(tasks));
       return { body: { changed: isChanged, task: await findTask(platform, request, id) } };
     });
   };

@@ -277,7 +277,8 @@ function jobRoutes(platform: ApiPlatform): readonly Route[] {
         const { id } = request.params;
         await findTask(platform, request, id);
         const tasks = await platform.tasks();
-        if (await tasks.sendEvent(id, request.body)) return { status: 202, body: { id } };
+        const isSent = await request.memory.load(() => tasks.sendEvent(id, request.body));
+        if (isSent) return { status: 202, body: { id } };
         throw new MillraceError('TASK_STALE', `job '${id}' has already ended`, { details: { id } });
       },
     }),
