@@ -39,7 +39,6 @@ import {
 import { isDuplicate } from './connection.ts';
 import { copyEvents } from './copy-events.ts';
 import { withStream } from './aggregate-id.ts';
-import { streamEventFields, type StreamEvent } from './stream-states.ts';
 
 export interface CommitLog {
   /** The last commit that this process knows of. */
@@ -85,10 +84,8 @@ interface CopiedCommit {
 }
 
 export interface CommitLogOptions {
-  /** Runs when commits of other processes change `end`; undefined if their events were not read. */
-  readonly onForeign: (events: readonly StreamEvent[] | undefined) => void;
-  /** Whether `onForeign` needs the events. */
-  readonly isForeignWanted: () => boolean;
+  /** Runs when commits of other processes change `end`. */
+  readonly onForeign: () => void;
   readonly onMore: () => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -103,8 +100,6 @@ const logLimits = {
   pendingBytes: 16 * 1_048_576,
   /** The number of commits read or updated together; FerretDB sends no response to a hundred updates. */
   pageCommits: 32,
-  /** Above this number, foreign events are not read: the cached states are dropped instead. */
-  foreignEventsMax: 1_000,
   /** How long the number after a claim is reserved. */
   claimMs: 1_000,
   claimAttemptsMax: 100,
@@ -168,7 +163,7 @@ export async function openCommitLog(
     if (commit === null) throw missingCommit(target);
     end = pointOf(commit);
     head = end;
-    options.onForeign(undefined);
+    options.onForeign();
   }
 
   /** Queries the next number alone, because usually it does not exist, and then the following ones. */
@@ -206,47 +201,19 @@ export async function openCommitLog(
   }
 
   async function takeForeign(found: readonly CommitDocument[]): Promise<void> {
-    const foreign = await copyForeign(found);
-    const changes = await changesOf(found, foreign);
+    const foreign = await Promise.all(found.map(eventsOf));
+    await copyEvents(events, foreign.flat(), { areNew: false });
+    copied.push(...found.filter(holdsEvents).map(copiedCommit));
     const { by, claim } = found.at(-1) as CommitDocument;
     const last = pointOf(found.at(-1) as CommitDocument);
     // The code below is synchronous, so that head, end and states change together.
     if (last.commit > head.commit) head = last;
     // Responses to commits of this process may have arrived during the queries and moved `end` past this point.
-    // Reporting older events again would revert newer states.
     if (last.commit <= end.commit) return;
-    const newer = changes?.filter(({ position }) => position > end.position);
     end = last;
     const untilMs = performance.now() + logLimits.claimMs;
     claimed = claim === true ? { by, untilMs } : undefined;
-    options.onForeign(newer);
-  }
-
-  async function copyForeign(
-    found: readonly CommitDocument[],
-  ): Promise<readonly (readonly EventDocument[])[]> {
-    const foreign = await Promise.all(found.map(eventsOf));
-    await copyEvents(events, foreign.flat(), { areNew: false });
-    copied.push(...found.filter(holdsEvents).map(copiedCommit));
-    return foreign;
-  }
-
-  async function changesOf(
-    found: readonly CommitDocument[],
-    foreign: readonly (readonly EventDocument[])[],
-  ): Promise<readonly StreamEvent[] | undefined> {
-    if (!options.isForeignWanted()) return undefined;
-    const count = found.reduce((sum, commit) => sum + commit.count, 0);
-    if (count > logLimits.foreignEventsMax) return undefined;
-    if (found.every((commit) => commit.count === 0 || holdsEvents(commit))) return foreign.flat();
-    const from = found[0]?.from ?? 0;
-    const changes = await events
-      .find({ position: { $gte: from, $lt: from + count } })
-      .sort({ position: 1 })
-      .project<StreamEvent>(streamEventFields)
-      .toArray();
-    // If events were scavenged, the changes of their commit are unknown.
-    return changes.length < count ? undefined : changes;
+    options.onForeign();
   }
 
   async function eventsOf(commit: CommitDocument): Promise<readonly EventDocument[]> {

@@ -6,7 +6,7 @@ import type { StreamWrite, WriteOutcome } from '../../store/store-engine.ts';
 import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
 import { decideBatch, type KnownEvent, type KnownStreams } from './decide-batch.ts';
 import type { EventDocument } from './collections.ts';
-import { stateAfter, stateFrom, type MongodbStreamState } from './stream-states.ts';
+import { stateFrom } from './stream-states.ts';
 import { propertyRuns } from '../../testing/property-runs.ts';
 
 const recordedAt = new Date('2025-09-30T10:00:00.000Z');
@@ -115,25 +115,6 @@ test('the states derived from the events equal the decided states', () => {
       const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
       const known = knownFrom(events);
       for (const [name, state] of states) assert.deepEqual(known.states.get(name), state);
-    }),
-    { numRuns: propertyRuns(1_000) },
-  );
-});
-
-test('applying the events one by one gives the same states', () => {
-  fc.assert(
-    fc.property(units, (all) => {
-      const { events, states } = decideBatch(all, knownFrom([]), { position: 1, recordedAt });
-      for (const [name, state] of states) {
-        const eventsOfStream = events.filter((event) =>
-          [name, metadataStream(name)].includes(event.stream),
-        );
-        const followed = eventsOfStream.reduce<MongodbStreamState | undefined>(
-          (before, event) => stateAfter(name, before, event),
-          undefined,
-        );
-        assert.deepEqual(followed, state);
-      }
     }),
     { numRuns: propertyRuns(1_000) },
   );

@@ -76,11 +76,10 @@ export async function mongodbEventStore(
       onFailure,
     });
     log = await openCommitLog(collections, {
-      onForeign(events) {
-        states.follow(events);
+      onForeign() {
+        states.clear();
         types.refresh();
       },
-      isForeignWanted: () => states.size > 0,
       onMore: () => listener.wakeAll(),
       onFailure,
     });

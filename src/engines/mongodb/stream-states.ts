@@ -2,7 +2,7 @@
 
 import type { Collection } from 'mongodb';
 import type { StreamState } from '../../store/expected-revision.ts';
-import { metadataStream, metadataType, streamOfMetadata } from '../../store/stream-metadata.ts';
+import { metadataStream, metadataType } from '../../store/stream-metadata.ts';
 import type { EventDocument, LogPoint } from './collections.ts';
 import type { MongodbEventTypes } from './event-types.ts';
 
@@ -14,24 +14,23 @@ export interface MongodbStreamState extends StreamState {
 export type StreamStateMap = ReadonlyMap<string, MongodbStreamState | undefined>;
 
 export interface StreamStates {
-  readonly size: number;
   /** Loads the states as of `at`, whose events must be in `events`. */
   load(streams: Iterable<string>, at: LogPoint): Promise<StreamStateMap>;
   /** Returns the states from the cache; undefined if a stream is not cached. */
   known(streams: Iterable<string>): StreamStateMap | undefined;
   /** Caches the states after a commit of this process. */
   apply(states: StreamStateMap): void;
-  /** Applies events of other processes to the cache, in order; undefined if the events were not read. */
-  follow(events: readonly StreamEvent[] | undefined): void;
+  /** Drops the cache after a commit of another process. */
+  clear(): void;
 }
 
 /** The fields of an event that change the state of a stream. */
-export type StreamEvent = Pick<
+type StreamEvent = Pick<
   EventDocument,
   'stream' | 'version' | 'position' | 'truncateBefore' | 'tombstone' | 'retention'
 >;
 
-export const streamEventFields = {
+const streamEventFields = {
   _id: 0,
   stream: 1,
   version: 1,
@@ -90,9 +89,6 @@ export function createStreamStates(
   }
 
   return {
-    get size() {
-      return cache.size;
-    },
     async load(streams, at) {
       const isCurrent = (): boolean => endOfLog().commit === at.commit;
       const wanted = [...new Set(streams)];
@@ -120,44 +116,7 @@ export function createStreamStates(
     apply(states) {
       for (const [stream, state] of states) keep(stream, state);
     },
-    follow(changes) {
-      if (changes === undefined) {
-        cache.clear();
-        return;
-      }
-      for (const event of changes) {
-        for (const stream of touchedBy(event)) {
-          if (cache.has(stream)) keep(stream, stateAfter(stream, cache.get(stream), event));
-        }
-      }
-    },
-  };
-}
-
-/** Metadata also changes the stream that it describes. */
-function touchedBy({ stream }: StreamEvent): readonly string[] {
-  const of = streamOfMetadata(stream);
-  return of === undefined ? [stream] : [stream, of];
-}
-
-/** Applies an event of the stream, or of its metadata stream, to the state. */
-export function stateAfter(
-  stream: string,
-  before: MongodbStreamState | undefined,
-  event: StreamEvent,
-): MongodbStreamState | undefined {
-  const { revision, tombstoned } = before ?? freshState;
-  const { retention, truncateBefore, version } = event;
-  if (event.stream !== stream) {
-    return retention === undefined
-      ? before
-      : { ...retention, revision, tombstoned, revived: false };
-  }
-  return {
-    ...(before ?? freshState),
-    revision: version - 1,
-    tombstoned: event.tombstone === true,
-    ...(truncateBefore === undefined ? {} : { truncateBefore, revived: true }),
+    clear: () => cache.clear(),
   };
 }
 
