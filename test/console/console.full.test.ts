@@ -233,6 +233,7 @@ describe('the console in Chromium', () => {
     await inbox.locator('[role=status]', { hasText: 'Live' }).waitFor({ state: 'attached' });
     assert.equal(await replay.isEnabled(), true);
     const jobs = await visit.context.newPage();
+    const preloaded = jobs.waitForResponse(/\/audit-[^/]*\.js/);
     await jobs.goto(visit.url('jobs?show=types'));
     const pause = jobs.getByRole('button', { name: 'Pause' }).first();
     await pause.waitFor();
@@ -242,6 +243,7 @@ describe('the console in Chromium', () => {
     const shown = await page.getByRole('option').count();
     await rig.append('order.paid.v1');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await (await preloaded).finished();
     await rig.api.server[Symbol.asyncDispose]();
     await page.getByRole('alert').getByText('No connection since').waitFor();
     const buttons = [
@@ -254,6 +256,10 @@ describe('the console in Chromium', () => {
       await button.and(button.page().locator(':disabled')).waitFor();
       assert.match((await button.getAttribute('title')) ?? '', /^No connection to the server/);
     }
+    // A view that was not opened before.
+    await jobs.getByRole('link', { name: 'Audit' }).click();
+    await jobs.getByRole('heading', { name: 'Audit' }).waitFor();
+    await jobs.goBack();
     await rig.append('order.packed.v1');
     await using again = await startApi(rig.api.platform, { host, port });
     await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();
