@@ -88,7 +88,8 @@ function Numbers({ overview }: { readonly overview: OverviewData }) {
   const toMs = Date.parse(overview.at);
   const last = series.at(-1);
   const behind = subscriptions.filter(({ seconds }) => seconds >= 1).length;
-  const failures = last?.failures ?? 0;
+  // Not of the last sample: after a start there is none.
+  const failures = Object.values(overview.failures).reduce((sum, count) => sum + count, 0);
   const waiting = last?.outbox ?? 0;
   const chart = (label: string, valueOf: (point: Point) => number | undefined, isBad = false) => (
     <Sparkline
