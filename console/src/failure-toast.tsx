@@ -43,7 +43,7 @@ function Toast() {
   return (
     <div
       role="alert"
-      className="fixed right-4 bottom-4 z-50 flex max-w-sm items-start gap-2 rounded-lg border border-bad bg-panel p-3 text-xs shadow-lg"
+      className="fixed right-4 bottom-4 z-50 flex items-start max-sm:left-4 sm:max-w-sm gap-2 rounded-lg border border-bad bg-panel p-3 text-xs shadow-lg"
     >
       <CircleX size={16} aria-hidden className="mt-0.5 shrink-0 text-bad" />
       <div className="min-w-0 flex-1">

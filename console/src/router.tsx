@@ -6,13 +6,15 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
+  Link,
 } from '@tanstack/react-router';
 import { createContext, use } from 'react';
 import { consoleUrl } from './lib/api.ts';
 import { Shell } from './shell.tsx';
 import { jobStates } from './lib/list.ts';
 import { kindNames } from './lib/trace-rows.ts';
-import { Empty } from './ui/states.tsx';
+import { cx, linkStyle, PageTitle } from './ui/parts.tsx';
+import { NotFound } from './ui/states.tsx';
 
 export const SignedOutContext = createContext<() => void>(() => undefined);
 
@@ -20,9 +22,23 @@ function Root() {
   return <Shell onSignedOut={use(SignedOutContext)} />;
 }
 
+function NoSuchPage() {
+  return (
+    <div className="p-4 sm:p-6">
+      <PageTitle title="There is no such page" />
+      <NotFound title={location.pathname}>
+        The address may be mistyped.{' '}
+        <Link to="/" className={cx('underline', linkStyle)}>
+          Go to the overview
+        </Link>
+      </NotFound>
+    </div>
+  );
+}
+
 const root = createRootRoute({
   component: Root,
-  notFoundComponent: () => <Empty title="There is no such page" />,
+  notFoundComponent: NoSuchPage,
 });
 
 const text = (value: unknown): string | undefined =>

@@ -2,7 +2,7 @@
 
 import { Menu } from '@base-ui/react/menu';
 import { useMutation } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { Link, Outlet, useNavigate, useRouter } from '@tanstack/react-router';
 import {
   ChevronDown,
   CircleHelp,
@@ -25,19 +25,30 @@ import { setTheme, useTheme, type Theme } from './lib/theme.ts';
 import { Palette } from './palette.tsx';
 import { cx, IconButton, Kbd } from './ui/parts.tsx';
 import { Modal } from './ui/sheet.tsx';
-import { viewsFor, type View } from './views.ts';
+import { consoleViews, viewsFor, type View } from './views.ts';
+
+/** After the first view is shown. */
+const preloadMs = 2_000;
 
 export function Shell({ onSignedOut }: { readonly onSignedOut: () => void }) {
   const session = useSession();
   const navigate = useNavigate();
+  const router = useRouter();
   const views = viewsFor(session);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [isHelpOpen, setHelpOpen] = useState(false);
   const [isNavOpen, setNavOpen] = useState(false);
   useEffect(() => {
     live.start();
-    return () => live.stop();
-  }, []);
+    // So that a view opens without a connection, instead of an error page of the browser.
+    const timer = setTimeout(() => {
+      for (const { path } of consoleViews) void router.preloadRoute({ to: path });
+    }, preloadMs);
+    return () => {
+      live.stop();
+      clearTimeout(timer);
+    };
+  }, [router]);
   useShortcuts({
     'mod+k': () => setPaletteOpen(true),
     '/': focusFilter,
@@ -174,7 +185,10 @@ function Connection() {
         ? ['bg-bad', 'Offline']
         : ['bg-warn', 'Connecting'];
   return (
-    <span role="status" className="flex items-center gap-1.5 px-1 text-xs text-soft">
+    <span
+      role="status"
+      className="flex items-center justify-end gap-1.5 px-1 text-xs text-soft sm:min-w-24"
+    >
       <span className={cx('size-2 rounded-full', tone, state === 'open' && 'pulse')} />
       <span className="max-sm:sr-only">{text}</span>
     </span>

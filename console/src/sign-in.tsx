@@ -72,7 +72,10 @@ export function SignIn({
             className="mono h-9 rounded-md border border-strong bg-page px-3"
           />
           {problem === undefined ? null : (
-            <p role="alert" className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad">
+            <p
+              role="alert"
+              className="rounded-md bg-bad-wash px-3 py-2 text-xs text-bad first-letter:uppercase"
+            >
               {problem}
             </p>
           )}

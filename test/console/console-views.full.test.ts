@@ -67,6 +67,74 @@ describe('the views of an operator in Chromium', () => {
     assert.match(page.url(), /\/console\/subscriptions$/);
   });
 
+  test('the focus is in the details of a row, returns to the row, and moves among flows', async () => {
+    await using rig = await openConsole(browser);
+    await rig.append('order.placed.v1');
+    await rig.api.fail('core', 'flow-9');
+    await using visit = await rig.visit({ path: null });
+    const { page } = visit;
+    const focus = page.locator(':focus');
+    for (const [path, row] of [
+      ['failures', page.locator('#main li button').first()],
+      ['subscriptions', page.locator('#main tbody button').first()],
+      ['events', page.getByRole('option').first()],
+    ] as const) {
+      await visit.go(path);
+      await row.waitFor();
+      await page.keyboard.press('j');
+      // Not on the button that closes: Enter after j would close what j has opened.
+      await page.locator('[role=dialog]:focus').waitFor();
+      await page.keyboard.press('Escape');
+      await row.and(focus).waitFor();
+    }
+    await visit.go('deliveries?show=destinations');
+    const destination = page.getByRole('row', { name: /partner:x/ });
+    await destination.waitFor();
+    await page.keyboard.press('j');
+    await destination.and(focus).waitFor();
+    await visit.go('traces');
+    const flows = page.getByRole('link', { name: /flow-/ });
+    await flows.nth(1).waitFor();
+    for (const [key, at] of [
+      ['j', 0],
+      ['j', 1],
+      ['k', 0],
+    ] as const) {
+      await page.keyboard.press(key);
+      await flows.nth(at).and(focus).waitFor();
+    }
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Trace' }).waitFor();
+    assert.equal(await page.title(), 'Trace flow-9 · Millrace');
+    // In a trace, k alone selects a row, and o folds it.
+    for (const [key, title] of [
+      ['k', 'Jobs'],
+      ['o', 'Overview'],
+    ] as const) {
+      await page.keyboard.press('g');
+      await page.keyboard.press(key);
+      await page.getByRole('heading', { name: title, exact: true }).waitFor();
+      await page.goBack();
+      await page.getByRole('heading', { name: 'Trace' }).waitFor();
+    }
+  });
+
+  test('new events of a stream are announced, and never move the rows', async () => {
+    await using rig = await openConsole(browser);
+    await rig.append('order.placed.v1');
+    await using visit = await rig.visit({ path: 'streams/shop.order.v1-core-1' });
+    const { page } = visit;
+    const rows = page.locator('#main li');
+    await rows.getByText('@0').waitFor();
+    await rig.append('order.paid.v1');
+    const announced = page.getByRole('button', { name: '1 new' });
+    await announced.waitFor();
+    assert.equal(await rows.count(), 1);
+    await announced.click();
+    await rows.getByText('@1').waitFor();
+    assert.equal(await announced.count(), 0);
+  });
+
   test('a failed job shows its steps and is retried, and a queued one is cancelled after a question', async () => {
     await using rig = await openConsole(browser);
     const { failed, queued } = await rig.jobs();

@@ -85,6 +85,15 @@ describe('the console in Chromium', () => {
     await rig.api.fail('core');
     await page.getByText('1 dead letter').waitFor();
     await page.getByText('1 message could not be delivered').waitFor();
+    await page.route('**/admin/overview', async (route) => {
+      // The browser adds what the server wants to know about the page after this.
+      const headers = { ...route.request().headers(), origin: rig.api.server.url };
+      const response = await route.fetch({ headers });
+      await route.fulfill({ json: { ...(await response.json()), series: [] } });
+    });
+    await page.reload();
+    await page.getByText('waiting for a decision').first().waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
   });
 
   test('an event is found by its type, opened, and followed to its trace, with the keyboard alone', async () => {
@@ -233,6 +242,7 @@ describe('the console in Chromium', () => {
     await inbox.locator('[role=status]', { hasText: 'Live' }).waitFor({ state: 'attached' });
     assert.equal(await replay.isEnabled(), true);
     const jobs = await visit.context.newPage();
+    const preloaded = jobs.waitForResponse(/\/audit-[^/]*\.js/);
     await jobs.goto(visit.url('jobs?show=types'));
     const pause = jobs.getByRole('button', { name: 'Pause' }).first();
     await pause.waitFor();
@@ -242,6 +252,7 @@ describe('the console in Chromium', () => {
     const shown = await page.getByRole('option').count();
     await rig.append('order.paid.v1');
     await page.getByRole('option', { name: /order\.paid\.v1/ }).waitFor();
+    await (await preloaded).finished();
     await rig.api.server[Symbol.asyncDispose]();
     await page.getByRole('alert').getByText('No connection since').waitFor();
     const buttons = [
@@ -254,6 +265,10 @@ describe('the console in Chromium', () => {
       await button.and(button.page().locator(':disabled')).waitFor();
       assert.match((await button.getAttribute('title')) ?? '', /^No connection to the server/);
     }
+    // A view that was not opened before.
+    await jobs.getByRole('link', { name: 'Audit' }).click();
+    await jobs.getByRole('heading', { name: 'Audit' }).waitFor();
+    await jobs.goBack();
     await rig.append('order.packed.v1');
     await using again = await startApi(rig.api.platform, { host, port });
     await page.getByRole('option', { name: /order\.packed\.v1/ }).waitFor();

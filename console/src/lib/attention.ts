@@ -33,7 +33,7 @@ export function attentionOf(overview: Overview, roles: readonly Role[]): readonl
   }
   for (const { subscription, deadLetters, waiting } of subscriptions) {
     if (deadLetters === 0) continue;
-    const queued = waiting === 0 ? '' : `; ${countText(waiting)} later events wait for them`;
+    const queued = waiting === 0 ? '' : `; ${countText(waiting)} events of their streams wait`;
     found.push({
       key: `dead ${subscription}`,
       level: 'failing',

@@ -18,9 +18,12 @@ export function useShortcuts(shortcuts: Shortcuts): void {
       const isCommand = event.ctrlKey || event.metaKey;
       if (!isCommand && isTyping(event.target)) return;
       const now = performance.now();
-      const sequence = now - firstAt < sequenceMs && first !== '' ? `${first} ${event.key}` : '';
-      const name = isCommand ? `mod+${event.key.toLowerCase()}` : event.key;
-      const found = current.current[sequence] ?? current.current[name];
+      const isSecond = !isCommand && first === 'g' && now - firstAt < sequenceMs;
+      // The second key of a sequence has no other meaning: g k is not k, whichever view knows the sequence.
+      const name = isCommand
+        ? `mod+${event.key.toLowerCase()}`
+        : `${isSecond ? 'g ' : ''}${event.key}`;
+      const found = current.current[name];
       first = isCommand ? '' : event.key;
       firstAt = now;
       if (found === undefined) return;
@@ -39,6 +42,13 @@ function isTyping(target: EventTarget | null): boolean {
     (target.isContentEditable ||
       target.matches('input, textarea, select, [data-modal], [data-modal] *'))
   );
+}
+
+/** Moves the focus among rows that have no details: links, and rows with buttons. */
+export function focusRow(by: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')];
+  const at = rows.findIndex((row) => row === document.activeElement);
+  rows[Math.max(0, Math.min(at + by, rows.length - 1))]?.focus();
 }
 
 export function focusFilter(): void {

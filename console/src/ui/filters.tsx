@@ -57,9 +57,12 @@ export function Choices<Value extends string>({
             )}
           >
             {each.title}
-            {each.count === undefined ? null : (
-              <span className="text-2xs">{countText(each.count)}</span>
-            )}
+            {'count' in each ? (
+              // A figure space while the number is not known, so that it moves nothing when it comes.
+              <span className="text-2xs">
+                {each.count === undefined ? '\u2007' : countText(each.count)}
+              </span>
+            ) : null}
           </button>
         );
       })}

@@ -1,10 +1,10 @@
 // A list view: title, filters, one table for all views with its states, and the keys to move in it.
 
 import { ArrowUp } from 'lucide-react';
-import { Fragment, type ReactNode } from 'react';
-import { useShortcuts } from '../lib/keys.ts';
+import type { ReactNode } from 'react';
+import { focusRow, useShortcuts } from '../lib/keys.ts';
 import type { List } from '../lib/list.ts';
-import { cx, PageTitle } from './parts.tsx';
+import { breakable, cx, PageTitle } from './parts.tsx';
 import { Failed, Loading, MoreRows, NoMatch } from './states.tsx';
 
 export interface Column<Row> {
@@ -69,8 +69,9 @@ export function ListBox<Row>({
   const { keyOf, open, onOpen } = table;
   const at = rows.findIndex((row) => keyOf(row) === open);
   const step = (by: number): void => {
+    if (onOpen === undefined) return focusRow(by);
     const next = rows[Math.max(0, Math.min(at + by, rows.length - 1))];
-    if (next !== undefined) onOpen?.(keyOf(next));
+    if (next !== undefined) onOpen(keyOf(next));
   };
   useShortcuts({
     j: () => step(1),
@@ -155,6 +156,7 @@ export function Table<Row>({
             <tr
               key={key}
               aria-current={isOpen ? true : undefined}
+              {...(onOpen === undefined ? { 'data-row': '', tabIndex: -1 } : {})}
               className={cx(
                 'relative',
                 onOpen !== undefined && (isOpen ? 'bg-accent-wash' : 'hover:bg-hover'),
@@ -186,7 +188,7 @@ export function Table<Row>({
 /** The name of a row, with a second line below it. */
 export function RowName({ name, about }: { readonly name: string; readonly about?: ReactNode }) {
   return (
-    <span className="block min-w-0">
+    <span className="block min-w-0 xl:min-w-52">
       <span className="mono font-medium wrap-anywhere">{breakable(name)}</span>
       {about === undefined ? null : (
         <span className="block text-2xs wrap-anywhere text-soft">
@@ -195,14 +197,4 @@ export function RowName({ name, about }: { readonly name: string; readonly about
       )}
     </span>
   );
-}
-
-/** A name that breaks after its separators if it does not fit. */
-function breakable(name: string): ReactNode {
-  return name.split(/(?<=[:.])/).map((part, at) => (
-    <Fragment key={at}>
-      {at === 0 ? null : <wbr />}
-      {part}
-    </Fragment>
-  ));
 }

@@ -2,7 +2,7 @@
 
 import { Link } from '@tanstack/react-router';
 import { Check, Copy as CopyIcon, type LucideIcon } from 'lucide-react';
-import { useEffect, useState, type ComponentProps, type ReactNode } from 'react';
+import { Fragment, useEffect, useState, type ComponentProps, type ReactNode } from 'react';
 import { agoText, timeText, utcText } from '../lib/format.ts';
 import { useLiveStatus } from '../lib/live.ts';
 
@@ -128,11 +128,17 @@ export function Panel({
 
 export function PageTitle({
   title,
+  name = '',
   children,
 }: {
   readonly title: string;
+  /** What the page is about, for the title of the browser. */
+  readonly name?: string;
   readonly children?: ReactNode;
 }) {
+  useEffect(() => {
+    document.title = `${title} ${name}`.trimEnd() + ' · Millrace';
+  }, [title, name]);
   return (
     <header className="flex min-h-8 flex-wrap items-center gap-x-3 gap-y-2">
       <h1 className="text-base font-semibold tracking-tight">{title}</h1>
@@ -227,6 +233,16 @@ async function copyText(text: string): Promise<boolean> {
 export const linkStyle =
   'rounded-sm text-accent decoration-accent/40 underline-offset-2 hover:underline';
 
+/** A name that breaks after its separators if it does not fit. */
+export function breakable(name: string): ReactNode {
+  return name.split(/(?<=[:.-])/).map((part, at) => (
+    <Fragment key={at}>
+      {at === 0 ? null : <wbr />}
+      {part}
+    </Fragment>
+  ));
+}
+
 export function StreamLink({
   stream,
   children,
@@ -235,8 +251,8 @@ export function StreamLink({
   readonly children?: ReactNode;
 }) {
   return (
-    <Link to="/streams/$stream" params={{ stream }} className={cx('mono break-all', linkStyle)}>
-      {children ?? stream}
+    <Link to="/streams/$stream" params={{ stream }} className={cx('mono wrap-anywhere', linkStyle)}>
+      {children ?? breakable(stream)}
     </Link>
   );
 }

@@ -2,8 +2,13 @@
 
 import { Dialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
-import { Failed, Loading } from './states.tsx';
+import { useEffect, useRef, type ReactNode } from 'react';
+import { ApiError } from '../lib/api.ts';
+import { Failed, Loading, NotFound } from './states.tsx';
+
+/** The row whose details are shown. */
+const shownRow =
+  '#main :is(tr[aria-current=true] button, button[aria-current=true], [aria-selected=true])';
 
 export function Sheet({
   isOpen,
@@ -16,6 +21,11 @@ export function Sheet({
   readonly title: ReactNode;
   readonly children: ReactNode;
 }) {
+  const popup = useRef<HTMLDivElement>(null);
+  const row = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isOpen) row.current = document.querySelector<HTMLElement>(shownRow);
+  });
   return (
     <Dialog.Root
       open={isOpen}
@@ -24,7 +34,13 @@ export function Sheet({
       disablePointerDismissal
     >
       <Dialog.Portal>
-        <Dialog.Popup className="fixed inset-y-0 right-0 z-30 flex w-full flex-col border-l border-line bg-panel shadow-float transition-transform duration-150 outline-none data-[ending-style]:translate-x-full data-[starting-style]:translate-x-full sm:w-[34rem]">
+        <Dialog.Popup
+          ref={popup}
+          // Not the button that closes: Enter after j would close what j has opened.
+          initialFocus={popup}
+          finalFocus={() => row.current}
+          className="fixed inset-y-0 right-0 z-30 flex w-full flex-col border-l border-line bg-panel shadow-float transition-transform duration-150 outline-none data-[ending-style]:translate-x-full data-[starting-style]:translate-x-full sm:w-[34rem]"
+        >
           <header className="flex min-h-12 shrink-0 items-center gap-2 border-b border-line px-4">
             <Dialog.Title className="min-w-0 flex-1 truncate text-sm font-semibold">
               {title}
@@ -69,6 +85,10 @@ export function DetailSheet<Data>({
         </div>
       ) : error === null ? (
         <Loading />
+      ) : error instanceof ApiError && error.status === 400 ? (
+        <NotFound title={`No such ${title.toLowerCase()}`}>
+          Looked for “{id}”. {gone}
+        </NotFound>
       ) : (
         <Failed error={error} gone={gone} />
       )}

@@ -12,7 +12,7 @@ import { useEffect, useState, type ReactNode } from 'react';
 import { ApiError } from '../lib/api.ts';
 import type { NextPage } from '../lib/list.ts';
 import { useSession } from '../lib/session.ts';
-import { Button, CopyButton } from './parts.tsx';
+import { Button, CopyButton, cx } from './parts.tsx';
 
 function State({
   icon: Icon,
@@ -114,7 +114,7 @@ export function Failed({
   if (error.status === 404 && gone !== undefined) {
     return (
       <State icon={SearchX} title={problem?.title ?? 'Not found'}>
-        <p className="break-words">{error.message}</p>
+        <p className="break-words first-letter:uppercase">{error.message}</p>
         <p>{gone}</p>
       </State>
     );
@@ -124,7 +124,7 @@ export function Failed({
       icon={error.status === 404 ? SearchX : TriangleAlert}
       title={problem?.title ?? 'The request failed'}
     >
-      <p className="break-words">{error.message}</p>
+      <p className="break-words first-letter:uppercase">{error.message}</p>
       {problem === undefined ? null : (
         <>
           <p>{problem.remedy}</p>
@@ -200,13 +200,13 @@ function Forbidden({ error }: { readonly error: ApiError }) {
           <Command text={`millrace token create ${name}-${scope} --scope ${scope}`} />
         </>
       ) : (
-        <p>{error.message}</p>
+        <p className="first-letter:uppercase">{error.message}</p>
       )}
     </State>
   );
 }
 
-/** Appears only if loading takes long enough to be noticed. */
+/** Has its height at once, and appears only if loading takes long enough to be noticed. */
 export function Loading({ rows = 6 }: { readonly rows?: number }) {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
@@ -215,11 +215,9 @@ export function Loading({ rows = 6 }: { readonly rows?: number }) {
   }, []);
   return (
     <div role="status" aria-label="Loading" className="flex flex-col gap-2 p-4">
-      {isLate
-        ? Array.from({ length: rows }, (_, at) => (
-            <div key={at} className="pulse h-6 rounded bg-sunken" />
-          ))
-        : null}
+      {Array.from({ length: rows }, (_, at) => (
+        <div key={at} className={cx('h-6 rounded', isLate && 'pulse bg-sunken')} />
+      ))}
     </div>
   );
 }

@@ -373,8 +373,8 @@ function EventList({
                 onClick={() => onSelect(index)}
                 onKeyDown={({ key: pressed }) => pressed === 'Enter' && onSelect(index)}
                 className={cx(
-                  'absolute inset-x-0 flex items-center gap-3 border-b border-line px-4 hover:bg-hover',
-                  index === selected && 'bg-accent-wash hover:bg-accent-wash',
+                  'absolute inset-x-0 flex items-center gap-3 border-b border-line px-4',
+                  index === selected ? 'bg-accent-wash' : 'hover:bg-hover',
                 )}
                 style={{ height: rowHeight, transform: `translateY(${start}px)` }}
               >

@@ -123,11 +123,15 @@ export function GroupDetail({
             {each.source === 'bus' || each.source === 'saga' ? null : (
               <Payload source={each.source} id={each.id} />
             )}
+            {each.stream === undefined ? null : (
+              <p>
+                <StreamLink stream={each.stream} />
+              </p>
+            )}
             <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
               <span>
                 {each.attempts} {each.attempts === 1 ? 'attempt' : 'attempts'}
               </span>
-              {each.stream === undefined ? null : <StreamLink stream={each.stream} />}
               {each.correlationId === undefined ? null : (
                 <TraceLink id={each.correlationId}>trace</TraceLink>
               )}

@@ -219,8 +219,8 @@ function GroupRow({
       aria-current={isSelected}
       onClick={onOpen}
       className={cx(
-        'flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left hover:bg-hover',
-        isSelected && 'bg-accent-wash hover:bg-accent-wash',
+        'flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left',
+        isSelected ? 'bg-accent-wash' : 'hover:bg-hover',
       )}
     >
       <span className="min-w-0 flex-1 basis-72">

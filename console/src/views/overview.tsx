@@ -13,6 +13,7 @@ import { useEffect, type ReactNode } from 'react';
 import { attentionOf, type Attention } from '../lib/attention.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
 import { countText, durationText, rateText } from '../lib/format.ts';
+import { focusRow, useShortcuts } from '../lib/keys.ts';
 import { live } from '../lib/live.ts';
 import { useSession } from '../lib/session.ts';
 import { Badge, cx, PageTitle, Panel } from '../ui/parts.tsx';
@@ -53,25 +54,31 @@ function Overview() {
     () => live.watchOverview(() => void client.invalidateQueries({ queryKey: ['overview'] })),
     [client],
   );
-  if (data === undefined) {
-    return error === null ? (
-      <Loading rows={8} />
-    ) : (
-      <Failed error={error} onRetry={() => void refetch()} />
-    );
-  }
+  useShortcuts({ j: () => focusRow(1), k: () => focusRow(-1) });
   const roles = system.data?.roles ?? [];
   return (
     <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="Overview">
         <span className="text-xs text-soft">last 15 minutes</span>
       </PageTitle>
-      <Numbers overview={data} />
-      <NeedsAttention items={attentionOf(data, roles)} />
-      <div className="grid gap-4 xl:grid-cols-2">
-        <Subscriptions overview={data} />
-        <Engines roles={roles} error={system.error} />
-      </div>
+      {data === undefined ? (
+        <Panel>
+          {error === null ? (
+            <Loading rows={8} />
+          ) : (
+            <Failed error={error} onRetry={() => void refetch()} />
+          )}
+        </Panel>
+      ) : (
+        <>
+          <Numbers overview={data} />
+          <NeedsAttention items={attentionOf(data, roles)} />
+          <div className="grid gap-4 xl:grid-cols-2">
+            <Subscriptions overview={data} />
+            <Engines roles={roles} error={system.error} />
+          </div>
+        </>
+      )}
     </div>
   );
 }
@@ -81,7 +88,8 @@ function Numbers({ overview }: { readonly overview: OverviewData }) {
   const toMs = Date.parse(overview.at);
   const last = series.at(-1);
   const behind = subscriptions.filter(({ seconds }) => seconds >= 1).length;
-  const failures = last?.failures ?? 0;
+  // Not of the last sample: after a start there is none.
+  const failures = Object.values(overview.failures).reduce((sum, count) => sum + count, 0);
   const waiting = last?.outbox ?? 0;
   const chart = (label: string, valueOf: (point: Point) => number | undefined, isBad = false) => (
     <Sparkline
@@ -209,9 +217,10 @@ function NeedsAttention({ items }: { readonly items: readonly Attention[] }) {
                 {!allowed.has(view) ? null : (
                   <Link
                     to={view}
+                    data-row=""
                     className="rounded-md border border-line px-2.5 py-1 text-xs hover:bg-hover"
                   >
-                    Show
+                    Show <span className="sr-only">{subject}</span>
                   </Link>
                 )}
               </li>
@@ -274,7 +283,7 @@ function Subscriptions({ overview: { subscriptions } }: { readonly overview: Ove
                     ) : (
                       <span
                         className="font-medium text-bad"
-                        title={`${waiting} events wait for them`}
+                        title={`${countText(waiting)} events of their streams wait`}
                       >
                         {countText(deadLetters)}
                       </span>

@@ -2,10 +2,12 @@
 
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { call } from '../lib/api.ts';
 import { useShortcuts } from '../lib/keys.ts';
 import { nextPageOf } from '../lib/list.ts';
 import { useFollow } from '../lib/live.ts';
+import { FreshButton } from '../ui/list-view.tsx';
 import { CopyButton, cx, PageTitle, Panel, Time } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, MoreRows } from '../ui/states.tsx';
 import { EventSheet } from './event-sheet.tsx';
@@ -34,9 +36,15 @@ export function StreamView() {
   });
   const events = pages.data?.pages.flatMap(({ items }) => items) ?? [];
   const newest = events[0]?.revision;
-  useFollow({ stream }, newest === undefined ? undefined : String(newest), () => {
+  const [fresh, setFresh] = useState(0);
+  useFollow({ stream }, newest === undefined ? undefined : String(newest), (arrived) =>
+    setFresh((before) => before + arrived.length),
+  );
+  useEffect(() => setFresh(0), [stream]);
+  const showFresh = (): void => {
+    setFresh(0);
     void client.invalidateQueries({ queryKey: ['stream', stream] });
-  });
+  };
   const selected = events.findIndex(({ revision }) => String(revision) === String(at));
   const select = (index: number): void => {
     const event = events[Math.max(0, Math.min(index, events.length - 1))];
@@ -49,12 +57,13 @@ export function StreamView() {
     Escape: close,
   });
   return (
-    <div className="mx-auto flex max-w-6xl flex-col gap-4 p-4 sm:p-6">
-      <PageTitle title="Stream">
+    <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
+      <PageTitle title="Stream" name={stream}>
         <span className="mono min-w-0 break-all text-soft">{stream}</span>
         <CopyButton text={stream} label="Copy the name of the stream" />
       </PageTitle>
-      <Panel title="Events" aside="newest first">
+      <Panel title="Events" aside="newest first" className="relative">
+        {fresh > 0 ? <FreshButton count={fresh} onClick={showFresh} /> : null}
         {pages.error !== null && pages.data === undefined ? (
           <Failed error={pages.error} onRetry={() => void pages.refetch()} />
         ) : pages.isPending ? (
@@ -72,11 +81,13 @@ export function StreamView() {
                   aria-current={index === selected}
                   onClick={() => select(index)}
                   className={cx(
-                    'flex w-full items-center gap-3 px-4 py-2 text-left hover:bg-hover',
-                    index === selected && 'bg-accent-wash hover:bg-accent-wash',
+                    'flex w-full items-center gap-3 px-4 py-2 text-left',
+                    index === selected ? 'bg-accent-wash' : 'hover:bg-hover',
                   )}
                 >
-                  <span className="mono w-10 shrink-0 text-right text-soft">@{event.revision}</span>
+                  <span className="mono min-w-10 shrink-0 text-right text-soft">
+                    @{event.revision}
+                  </span>
                   <span className="mono min-w-0 flex-1 truncate font-medium">{event.type}</span>
                   <span className="text-xs">
                     <Time at={event.recordedAt} />

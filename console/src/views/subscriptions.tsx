@@ -64,7 +64,7 @@ export function SubscriptionsView() {
       title: 'Dead letters',
       isRight: true,
       cell: ({ deadLetters, waiting }) => (
-        <Failures count={deadLetters} about={`${countText(waiting)} events wait for them`} />
+        <Failures count={deadLetters} about={`${countText(waiting)} events of their streams wait`} />
       ),
     },
   ];

@@ -21,10 +21,14 @@ export function SystemView() {
   return (
     <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="System" />
-      {error !== null && data === undefined ? (
-        <Failed error={error} onRetry={() => void refetch()} />
-      ) : data === undefined ? (
-        <Loading rows={10} />
+      {data === undefined ? (
+        <Panel>
+          {error === null ? (
+            <Loading rows={10} />
+          ) : (
+            <Failed error={error} onRetry={() => void refetch()} />
+          )}
+        </Panel>
       ) : (
         <>
           <ProcessesPanel />

@@ -5,7 +5,7 @@ import { ArrowDownRight, CornerLeftUp, Hourglass, Undo2, type LucideIcon } from 
 import { useMemo, useState } from 'react';
 import { explain, type Part as TextPart, type Sentence } from '../lib/explain.ts';
 import type { Trace, TraceRow } from '../lib/trace-rows.ts';
-import { Badge, Button, cx, linkStyle, StreamLink, Time } from '../ui/parts.tsx';
+import { Badge, breakable, Button, cx, linkStyle, StreamLink, Time } from '../ui/parts.tsx';
 
 const shownMax = 60;
 
@@ -125,7 +125,7 @@ function Sentences({
   );
 }
 
-const partStyle = cx('mono break-all', linkStyle);
+const partStyle = cx('mono wrap-anywhere', linkStyle);
 
 function SentencePart({
   part,
@@ -136,7 +136,9 @@ function SentencePart({
 }) {
   if (typeof part === 'string') return <bdi>{part}</bdi>;
   if ('at' in part) return <Time at={part.at} />;
-  if ('stream' in part) return <StreamLink stream={part.stream}>{part.text}</StreamLink>;
+  if ('stream' in part) {
+    return <StreamLink stream={part.stream}>{breakable(part.text)}</StreamLink>;
+  }
   if ('job' in part) {
     return (
       <Link to="/jobs" search={{ open: part.job }} className={linkStyle}>
@@ -157,7 +159,7 @@ function SentencePart({
       onClick={() => onSelect(part.node)}
       className={cx('text-left', partStyle)}
     >
-      {part.text}
+      {breakable(part.text)}
     </button>
   );
 }

@@ -81,8 +81,8 @@ export function TraceRows({
               <li
                 key={key}
                 className={cx(
-                  'absolute inset-x-0 flex items-center border-b border-line pl-2 hover:bg-hover',
-                  isSelected && 'bg-accent-wash hover:bg-accent-wash',
+                  'absolute inset-x-0 flex items-center border-b border-line pl-2',
+                  isSelected ? 'bg-accent-wash' : 'hover:bg-hover',
                 )}
                 style={{ height: rowHeight, transform: `translateY(${start}px)` }}
               >

@@ -60,7 +60,7 @@ export function TraceView() {
   const row = all.find((each) => each.node.id === node);
   return (
     <div className="flex flex-col gap-4 p-4 sm:p-6">
-      <PageTitle title="Trace">
+      <PageTitle title="Trace" name={id}>
         <span className="mono min-w-0 break-all text-soft">{id}</span>
         <CopyButton text={id} label="Copy the correlation id" />
         <div className="sm:ml-auto">
@@ -234,7 +234,7 @@ function RowFilters({
         value={kind}
         onChange={(value) => onChange({ kind: value })}
         choices={[
-          { value: undefined, title: 'all', count: rows.length },
+          { value: undefined, title: 'All', count: rows.length },
           ...[...counts].map(([value, count]) => ({ value, title: kindNames[value], count })),
         ]}
       />

@@ -5,6 +5,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState, type ComponentProps, type FormEvent, type ReactNode } from 'react';
 import { call } from '../lib/api.ts';
 import { durationText } from '../lib/format.ts';
+import { focusRow, useShortcuts } from '../lib/keys.ts';
 import { useList } from '../lib/list.ts';
 import { useFollow, type LiveEvent } from '../lib/live.ts';
 import { allows, useSession } from '../lib/session.ts';
@@ -30,8 +31,9 @@ export function TracesView() {
   };
   const choose = (value: TracesSearch['show']): void =>
     void navigate({ search: { show: value }, replace: true });
+  useShortcuts({ j: () => focusRow(1), k: () => focusRow(-1) });
   return (
-    <div className="mx-auto flex max-w-6xl flex-col gap-4 p-4 sm:p-6">
+    <div className="mx-auto flex max-w-7xl flex-col gap-4 p-4 sm:p-6">
       <PageTitle title="Traces" />
       <form onSubmit={submit} className="flex gap-2">
         <input
@@ -245,6 +247,7 @@ function FlowRow({ flow, children }: { readonly flow: FlowHead; readonly childre
       <Link
         to="/traces/$id"
         params={{ id: flow.id }}
+        data-row=""
         className="flex flex-wrap items-center gap-x-4 gap-y-1 px-4 py-2.5 hover:bg-hover"
       >
         <span className="min-w-0 flex-1 basis-40">
