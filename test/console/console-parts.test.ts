@@ -96,7 +96,7 @@ test('what fails for good comes before what is late, paused or not shared', () =
   assert.deepEqual(
     found.map(({ subject, text }) => `${subject}: ${text}`),
     [
-      'dead: 2 dead letters; 3 later events wait for them',
+      'dead: 2 dead letters; 3 events of their streams wait',
       'outbox: 1 message failed and will be tried again',
       'sagas: 1 parked saga',
       'late: is 1 min 30 s behind',
