@@ -64,7 +64,10 @@ export function SubscriptionsView() {
       title: 'Dead letters',
       isRight: true,
       cell: ({ deadLetters, waiting }) => (
-        <Failures count={deadLetters} about={`${countText(waiting)} events of their streams wait`} />
+        <Failures
+          count={deadLetters}
+          about={`${countText(waiting)} events of their streams wait`}
+        />
       ),
     },
   ];
