@@ -72,17 +72,22 @@ test('a damaged record of jobs does not stop the renewal and the outcomes of oth
   );
 });
 
-test('a page of the list is read by the key of the messages, whatever their number', async () => {
+test('a page of the list, and a message by its id, are read by keys, whatever the number of messages', async () => {
   const path = join(folder, 'pages.db');
   await using db = await openSqlite(path);
   assert.deepEqual(await db.outbox.list({}), []);
   using database = new DatabaseSync(path);
   for (const oldestFirst of [false, true]) {
-    const rows = database.prepare(`explain query plan ${listSql(oldestFirst)}`).all();
-    const plan = rows.map(({ detail }) => detail).join('\n');
-    const range = `SEARCH m USING INTEGER PRIMARY KEY \\(rowid[${oldestFirst ? '>' : '<'}]`;
-    assert.match(plan, new RegExp(range), plan);
-    assert.doesNotMatch(plan, /SCAN m/, plan);
+    for (const byIds of [false, true]) {
+      const rows = database.prepare(`explain query plan ${listSql(oldestFirst, byIds)}`).all();
+      const plan = rows.map(({ detail }) => detail).join('\n');
+      const after = `rowid${oldestFirst ? '>' : '<'}`;
+      const key = byIds
+        ? `SEARCH m USING INDEX .* \\(id=\\? AND ${after}`
+        : `PRIMARY KEY \\(${after}`;
+      assert.match(plan, new RegExp(key), plan);
+      assert.doesNotMatch(plan, /SCAN m/, plan);
+    }
   }
 });
 

@@ -177,7 +177,7 @@ export function sqliteOutboxLedger(
       { ids: wanted, status, integrationType, tenantId, since },
       { limit, after, oldestFirst, charsMax },
     ) {
-      const rows = await database.select(sql.listSql(oldestFirst), [
+      const rows = await database.select(sql.listSql(oldestFirst, wanted !== undefined), [
         wanted === undefined ? null : JSON.stringify(wanted),
         status ?? null,
         integrationType ?? null,
