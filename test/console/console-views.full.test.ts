@@ -148,6 +148,16 @@ describe('the views of an operator in Chromium', () => {
     await sheet.getByText('Completed steps do not run again').waitFor();
     const tasks = await rig.api.platform.tasks();
     assert.equal((await tasks.get(failed))?.state, 'queued');
+    const [job] = await tasks.claim({ worker: 'w', types: { 'email-send': 1 }, waitMs: 0 });
+    await tasks.complete(job?.token ?? assert.fail('not claimed'), { sent: true });
+    await sheet.getByRole('button', { name: 'Run again…' }).click();
+    await page.getByText('The job has completed').waitFor();
+    assert.equal((await tasks.get(failed))?.state, 'completed');
+    await page
+      .getByRole('dialog', { name: 'Run again?' })
+      .getByRole('button', { name: 'Run again' })
+      .click();
+    await until(async () => (await tasks.get(failed))?.state === 'queued');
 
     await visit.open(`jobs?open=${queued}`);
     await page.getByRole('button', { name: 'Cancel the job' }).click();
