@@ -224,6 +224,8 @@ describe('the views of an operator in Chromium', () => {
     await sheet.getByRole('button', { name: 'Replay' }).click();
     await sheet.getByText('Its idempotency key stays the same').waitFor();
     await until(async () => (await outbox?.counts())?.SENT === 3);
+    await sheet.getByText('sent', { exact: true }).first().waitFor();
+    assert.equal(await sheet.locator('.bg-bad-wash.mono').count(), 0);
     await visit.open(`deliveries?status=PENDING`);
     await page.getByRole('button', { name: 'Retry now' }).press('Enter');
     await until(async () => (await outbox?.find(waiting))?.status === 'SENT');

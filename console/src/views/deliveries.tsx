@@ -13,6 +13,7 @@ import { ListBox, ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
 import {
+  currentError,
   DeliverySheet,
   DestinationActions,
   MessageActions,
@@ -31,8 +32,10 @@ const columns: readonly Column<OutboxMessage>[] = [
   {
     title: 'Last error',
     isExtra: true,
-    cell: ({ lastError }) => (
-      <span className="line-clamp-2 max-w-md break-words text-soft">{lastError ?? '–'}</span>
+    cell: (message) => (
+      <span className="line-clamp-2 max-w-md break-words text-soft">
+        {currentError(message) ?? '–'}
+      </span>
     ),
   },
   {
