@@ -1,9 +1,10 @@
 // Deliveries: the messages of the outbox by status, destination and tenant; destinations with their breakers.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import type { OutboxMessage } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText, durationText, rateText } from '../lib/format.ts';
 import { listOf, pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
@@ -67,11 +68,7 @@ const changes: Column<OutboxMessage> = {
   ),
 };
 
-function useChange(): (change: Partial<DeliverySearch>) => void {
-  const navigate = useNavigate({ from: '/deliveries' });
-  return (change) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-}
+const useChange = () => useSearchChange<DeliverySearch>('open');
 
 export function DeliveriesView() {
   const { show } = useSearch({ from: '/deliveries' });
