@@ -122,7 +122,7 @@ export class MillraceHealthIndicator {
   }
 
   async #count(ledger: OutboxLedger): Promise<OutboxHealth> {
-    const page = { limit: oldestLimit };
+    const page = { limit: oldestLimit, oldestFirst: true };
     const [counts, pending, failed, paused] = await Promise.all([
       ledger.counts(),
       ledger.list({ status: 'PENDING' }, page),

@@ -437,6 +437,24 @@ test('rejects invalid options with their error codes', async () => {
   );
 });
 
+test('health reports the delay of the oldest message, whatever the number of later ones', async () => {
+  const ledger = openMemory().outbox;
+  const item = (eventId: number, dueAt?: Date) => ({
+    sourceStreamId: 'banking.account.v1-core-a1',
+    sourceEventId: `e${eventId}`,
+    integrationType: 'webhook:x',
+    eventType: 'banking.account.opened.v1',
+    payload: {},
+    dueAt,
+  });
+  await ledger.enqueue(item(0, new Date('2020-01-01')));
+  await ledger.enqueueMany(Array.from({ length: 100 }, (_, at) => item(at + 1)));
+  const app = await started({ store: 'memory:', run: false, outbox: { ledger } });
+  const { problems } = await app.get(MillraceHealthIndicator).check();
+  assert.match(problems.join('\n'), /outbox: delay in seconds/);
+  await app.close();
+});
+
 test('health is down when the store is closed, and the check does not hang', async () => {
   const db = openMemory();
   const ledger: OutboxLedger = {

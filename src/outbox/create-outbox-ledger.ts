@@ -52,6 +52,7 @@ interface EngineRenewal {
 interface EnginePage {
   readonly limit: number;
   readonly after: string | undefined;
+  readonly oldestFirst: boolean;
   readonly charsMax: number;
 }
 
@@ -124,7 +125,8 @@ export function createOutboxLedger<Transaction>(
 
   const find: OutboxLedger['find'] = async (id) => {
     if (!isOutboxId(id)) return undefined;
-    const [found] = await engine.list({ ids: [id] }, { limit: 1, after: undefined, charsMax: 0 });
+    const page = { limit: 1, after: undefined, oldestFirst: false, charsMax: 0 };
+    const [found] = await engine.list({ ids: [id] }, page);
     return found;
   };
 
@@ -176,8 +178,8 @@ export function createOutboxLedger<Transaction>(
     },
     async list(filter, page) {
       checkFilter(filter);
-      const { after, charsMax = Number.MAX_SAFE_INTEGER } = page ?? {};
-      return engine.list(filter, { limit: pageLimit(page), after, charsMax });
+      const { after, oldestFirst = false, charsMax = Number.MAX_SAFE_INTEGER } = page ?? {};
+      return engine.list(filter, { limit: pageLimit(page), after, oldestFirst, charsMax });
     },
     async bySource(sources, limit = limits.listMax) {
       const findable = findableSources(sources);

@@ -15,7 +15,8 @@ export async function* messagePages(
   let after: string | undefined;
   for (let left = countMax; left > 0;) {
     const limit = Math.min(pageSize, left);
-    const page = await ledger.list(filter, { limit, after, charsMax: pageChars });
+    const bound = { limit, after, oldestFirst: true, charsMax: pageChars };
+    const page = await ledger.list(filter, bound);
     if (page.length === 0) return;
     yield page;
     left -= page.length;

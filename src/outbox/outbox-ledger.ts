@@ -87,6 +87,8 @@ export interface OutboxPage {
   readonly limit?: number | undefined;
   /** The id of the last message of the previous page. */
   readonly after?: string | undefined;
+  /** Default: newest first. */
+  readonly oldestFirst?: boolean | undefined;
   /** The page ends with the message whose payload and headers reach this number of characters. Default: no limit. */
   readonly charsMax?: number | undefined;
 }
@@ -167,7 +169,7 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   getAttempts(id: string): Promise<number>;
   /** The stored attempts, oldest first; see `DeliveryAttempt`. Empty for an unknown id. */
   attemptLog(id: string): Promise<readonly DeliveryAttempt[]>;
-  /** Oldest first. */
+  /** Newest first, by the order of enqueuing. */
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
   /** All messages of these events, oldest first: up to 1,000 of either. */
   bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;

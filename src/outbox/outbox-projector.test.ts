@@ -64,7 +64,8 @@ test('an event without a tenant becomes a row without one, and the mapper may se
   };
   await using runner = await startOutboxProjector({ ...db, outbox: ledger }, { name, mapper });
   await runner.whenCaughtUp();
-  const rows = (await ledger.list({})).map(({ tenantId, userId, correlationId, headers }) => ({
+  const messages = await ledger.list({}, { oldestFirst: true });
+  const rows = messages.map(({ tenantId, userId, correlationId, headers }) => ({
     tenantId,
     userId,
     correlationId,
@@ -79,8 +80,7 @@ test('an event without a tenant becomes a row without one, and the mapper may se
     },
     { tenantId: 'demo', userId: 'u9', correlationId: 'flow-9', key: 'k9' },
   ]);
-  const [, later] = await ledger.list({});
-  assert.deepEqual(later?.dueAt, dueAt);
+  assert.deepEqual(messages[1]?.dueAt, dueAt);
 });
 
 test('one event goes to several destinations, or to none', async () => {
@@ -101,7 +101,7 @@ test('one event goes to several destinations, or to none', async () => {
   };
   await using runner = await startOutboxProjector({ ...db, outbox: ledger }, { name, mapper });
   await runner.whenCaughtUp();
-  const rows = await ledger.list({});
+  const rows = await ledger.list({}, { oldestFirst: true });
   assert.deepEqual(
     rows.map(({ integrationType }) => integrationType),
     ['kafka:payments', 'webhook:x'],
@@ -236,7 +236,7 @@ test('forgetting a person erases the messages that were made from their events',
   await runner.whenCaughtUp();
   await db.store.forget('zelda');
   await runner.waitFor(await db.store.head());
-  const [first, second] = await ledger.list({});
+  const [second, first] = await ledger.list({});
   assert.equal(JSON.stringify(first).includes('Zelda'), false);
   assert.deepEqual(second?.payload, other.payload);
   const sent: unknown[] = [];

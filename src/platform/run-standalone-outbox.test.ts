@@ -23,7 +23,8 @@ test('WEBHOOK_TIMEOUT_MS limits a webhook, unless its settings have another limi
   await using outbox = await start({ destinations }, { WEBHOOK_TIMEOUT_MS: '20' });
   await outbox.ledger.enqueueMany([newMessage(), newMessage({ integrationType: 'webhook:own' })]);
   await eventually('both failed', async () => (await outbox.ledger.counts()).FAILED === 2);
-  const errors = (await outbox.ledger.list({})).map(({ lastError }) => lastError);
+  const messages = await outbox.ledger.list({}, { oldestFirst: true });
+  const errors = messages.map(({ lastError }) => lastError);
   assert.deepEqual(errors, ['no response within 20 ms', 'no response within 30 ms']);
 });
 

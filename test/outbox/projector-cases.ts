@@ -35,7 +35,7 @@ export function projectorCases<Transaction>(
     assert.deepEqual(await outbox.list({}), []);
     recovered.resolve();
     await runner.whenCaughtUp();
-    const rows = await outbox.list({});
+    const rows = await outbox.list({}, { oldestFirst: true });
     assert.deepEqual(
       rows.map(({ sourceEventId }) => sourceEventId),
       events.map(({ eventId }) => eventId),

@@ -140,11 +140,8 @@ interface Reading {
 function watchReads(): Disposable & { of(route: Route, inputs: Inputs): Promise<LargeReads> } {
   const requests = new AsyncLocalStorage<Reading>();
   const { prototype } = StatementSync;
-  const { all, get, iterate } = prototype;
-  // Of several overloads, `apply` sees the last one only.
-  const readAll: Read<object[]> = all;
-  const readOne: Read<object | undefined> = get;
-  const readEach: Read<Iterator<object>> = iterate;
+  const reads: Reads = prototype;
+  const { all, get, iterate } = reads;
   const look = <Row>(row: Row): Row => {
     const request = requests.getStore();
     if (request === undefined || !Object.values(row ?? {}).some(isLarge)) return row;
@@ -154,26 +151,26 @@ function watchReads(): Disposable & { of(route: Route, inputs: Inputs): Promise<
   };
   Object.assign(prototype, {
     all(this: StatementSync, ...values: SQLInputValue[]) {
-      return readAll.apply(this, values).map(look);
+      return all.apply(this, values).map(look);
     },
     get(this: StatementSync, ...values: SQLInputValue[]) {
-      return look(readOne.apply(this, values));
+      return look(get.apply(this, values));
     },
     iterate(this: StatementSync, ...values: SQLInputValue[]) {
-      return Iterator.from(readEach.apply(this, values)).map(look);
+      return Iterator.from(iterate.apply(this, values)).map(look);
     },
   });
   return {
     async of(route, inputs) {
-      const reads = { within: 0, outside: [] };
+      const found = { within: 0, outside: [] };
       const over = new AbortController();
-      await requests.run({ isLoading: false, reads }, async () => {
+      await requests.run({ isLoading: false, reads: found }, async () => {
         const response = await route.handle(requestOf(inputs, over.signal, load));
         if (!('stream' in response)) return;
         for await (const part of response.stream) if (String(part).includes('data:')) break;
       });
       over.abort();
-      return reads;
+      return found;
     },
     [Symbol.dispose]: () => void Object.assign(prototype, { all, get, iterate }),
   };
@@ -185,6 +182,13 @@ function watchReads(): Disposable & { of(route: Route, inputs: Inputs): Promise<
     assert.ok(!request.isLoading, 'a load within a load');
     return requests.run({ ...request, isLoading: true }, work);
   }
+}
+
+/** As functions: of several overloads, `apply` sees the last one only. */
+interface Reads {
+  readonly all: Read<object[]>;
+  readonly get: Read<object | undefined>;
+  readonly iterate: Read<Iterator<object>>;
 }
 
 type Read<Result> = (...values: SQLInputValue[]) => Result;

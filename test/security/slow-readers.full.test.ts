@@ -149,7 +149,8 @@ test('a list of large messages of the outbox ends early, and its cursor continue
     sizes.push(page.items.length);
     cursor = page.cursor;
   } while (cursor !== undefined);
-  assert.deepEqual([sizes, ids], [[3, 3, 1], sent.map(({ id }) => id)]);
+  const newestFirst = sent.map(({ id }) => id).toReversed();
+  assert.deepEqual([sizes, ids], [[3, 3, 1], newestFirst]);
 });
 
 test('a list of large jobs ends early, and its cursor continues without a gap', async () => {

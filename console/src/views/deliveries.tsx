@@ -118,7 +118,7 @@ function Messages() {
     <ListView
       title="Deliveries"
       label="Deliveries"
-      aside="messages of the outbox, oldest first"
+      aside="messages of the outbox, newest first"
       filters={
         <FilterBar
           choices={

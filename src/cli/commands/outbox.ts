@@ -44,7 +44,7 @@ const olderThanOption = {
 
 const list = defineCommand({
   name: 'outbox list',
-  summary: 'lists outbox messages, oldest first (NDJSON with --json)',
+  summary: 'lists outbox messages, newest first (NDJSON with --json)',
   usage: '[options]',
   options: {
     ...outboxOption,

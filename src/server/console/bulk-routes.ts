@@ -174,7 +174,7 @@ export function bulkRoutes(context: AdminContext): readonly Route[] {
     route({
       ...get,
       path: '/admin/bulk',
-      summary: 'The latest bulk actions',
+      summary: 'The latest bulk actions, newest first',
       responses: {
         200: returns(
           'At most 50 actions, fewer if they are large',

@@ -84,7 +84,8 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
     route({
       ...get,
       path: '/admin/failures',
-      summary: 'Dead letters, failed deliveries and jobs, parked sagas, grouped by cause',
+      summary:
+        'Dead letters, failed deliveries and jobs, parked sagas, grouped by cause, the latest cause first',
       query: closed({
         tenant,
         source: Type.Optional(source),
@@ -124,7 +125,7 @@ export function failureRoutes(context: AdminContext): readonly Route[] {
     route({
       ...get,
       path: '/admin/failures/{fingerprint}',
-      summary: 'The failures of one cause',
+      summary: 'The failures of one cause, newest first',
       params: closed({ fingerprint: text(12) }),
       query: closed({ tenant }),
       responses: {

@@ -10,7 +10,7 @@ import { startPostgres } from '../../../testing/servers/postgres-server.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { ownedRole } from '../../../testing/owned-role.ts';
 import { openPostgres } from '../open-postgres.ts';
-import { purgeSql } from './queries.ts';
+import { listSql, purgeSql } from './queries.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 4 });
@@ -100,6 +100,34 @@ test('a claim scans neither settled nor delayed rows, nor rows that an old snaps
   } finally {
     await snapshot.query('rollback');
     snapshot.release();
+  }
+});
+
+test('a page of all and of sent messages is read by the key, whatever the number of messages', async () => {
+  await using ledger = await open('work_pages');
+  assert.deepEqual(await ledger.list({}), []);
+  await pool.query(
+    `with new as (insert into work_pages.messages
+         (source_stream_id, source_event_id, integration_type, event_type, payload, lane)
+         select 's', n, 'webhook:x', 'a.b.v1', '{}', 0 from generate_series(1, 20000) n returning seq)
+       insert into work_pages.sent (seq, attempts, sent_at) select seq, 0, now() from new`,
+  );
+  await pool.query('analyze work_pages.messages, work_pages.sent');
+  const { rows: middle } = await pool.query<{ id: string }>(
+    'select id from work_pages.messages where seq = 10000',
+  );
+  for (const status of [undefined, 'SENT'] as const) {
+    for (const last of [null, middle[0]?.id]) {
+      const sql = listSql(status, false).replaceAll('{schema}', 'work_pages');
+      const values = [null, status ?? null, null, null, null, last, 100, 524_288];
+      const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
+        `explain (costs off) ${sql}`,
+        values,
+      );
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      assert.match(plan, /Index (Only )?Scan Backward/, plan);
+      assert.doesNotMatch(plan, /Seq Scan on (messages|sent)/, plan);
+    }
   }
 });
 

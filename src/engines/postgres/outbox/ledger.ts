@@ -202,9 +202,10 @@ export function postgresOutboxLedger(
       return claims.map(isValid);
     },
     whenDue: (pollMs, signal) => listener.whenDue(pollMs, signal),
-    async list(filter, { limit, after, charsMax }) {
+    async list(filter, { limit, after, oldestFirst, charsMax }) {
       const { ids = null, status, integrationType = null, tenantId = null, since } = filter;
-      const listSql = statement(`list ${status ?? ''}`, queries.listSql(status));
+      const name = `list ${oldestFirst ? 'oldest' : 'newest'} ${status ?? ''}`;
+      const listSql = statement(name, queries.listSql(status, oldestFirst));
       const sinceMs = since?.getTime() ?? null;
       const values = [
         ids,

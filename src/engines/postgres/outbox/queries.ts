@@ -141,33 +141,39 @@ const columns = `o.id::text, o.source_stream_id, o.source_event_id, o.integratio
 const unsettled = `select seq from {schema}.ready union all select seq from {schema}.retry
   union all select seq from {schema}.queued`;
 
-/** Most messages are sent; unsent ones are selected by their small tables instead of filtering all messages. */
+/**
+ * Most messages are sent; unsent ones are selected by their small tables instead of filtering all messages. A comparison
+ * with the computed status is left out where the table decides: the planner expects few matches and would sort them all.
+ */
 const ofStatus: Readonly<Record<OutboxStatus, string>> = {
-  PENDING: `m.seq in (${unsettled})`,
-  FAILED: `m.seq in (${unsettled})`,
-  CLAIMED: 'm.seq in (select seq from {schema}.ready)',
-  DEAD: 'm.seq in (select seq from {schema}.dead)',
-  DISCARDED: 'm.seq in (select seq from {schema}.dead)',
-  SENT: 'm.seq in (select seq from {schema}.sent)',
+  PENDING: `m.seq in (${unsettled}) and o.status = $2`,
+  FAILED: `m.seq in (${unsettled}) and o.status = $2`,
+  CLAIMED: 'm.seq in (select seq from {schema}.ready) and o.status = $2',
+  DEAD: 'm.seq in (select seq from {schema}.dead where discarded is null) and $2::text is not null',
+  DISCARDED:
+    'm.seq in (select seq from {schema}.dead where discarded is not null) and $2::text is not null',
+  SENT: 'm.seq in (select seq from {schema}.sent) and $2::text is not null',
 };
 
 /** $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: after this id; $7: limit. */
-export const listSql = (status: OutboxStatus | undefined): string => `
+export function listSql(status: OutboxStatus | undefined, oldestFirst: boolean): string {
+  const [order, after] = oldestFirst ? ['seq', '>'] : ['seq desc', '<'];
+  return `
 select ${columns}
-from (select p.seq, sum(p.chars) over (order by p.seq) - p.chars as chars_before
+from (select p.seq, sum(p.chars) over (order by p.${order}) - p.chars as chars_before
 from (select m.seq, length(m.payload) + coalesce(length(m.headers), 0) as chars
 from {schema}.messages m join {schema}.integration_outbox o on o.id = m.id
-where ${status === undefined ? 'true' : ofStatus[status]}
+where ${status === undefined ? '$2::text is null' : ofStatus[status]}
   and ($1::uuid[] is null or m.id = any ($1))
-  and ($2::text is null or o.status = $2)
   and ($3::text is null or m.integration_type = $3)
   and ($4::text is null or m.tenant_id = $4)
   and ($5::float8 is null or
     (case when o.status in ('DEAD', 'DISCARDED') then o.updated_at else m.created_at end) >= to_timestamp($5 / 1000))
-  and ($6::uuid is null or m.seq > (select a.seq from {schema}.messages a where a.id = $6))
-order by m.seq limit $7) p) page
+  and ($6::uuid is null or m.seq ${after} (select a.seq from {schema}.messages a where a.id = $6))
+order by m.${order} limit $7) p) page
 join {schema}.messages m on m.seq = page.seq join {schema}.integration_outbox o on o.id = m.id
-where page.chars_before < greatest($8::bigint, 1) order by m.seq`;
+where page.chars_before < greatest($8::bigint, 1) order by m.${order}`;
+}
 
 /** $1: streams and events as JSON; $2: limit. */
 export const bySourceSql = `

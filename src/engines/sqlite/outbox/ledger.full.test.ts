@@ -15,6 +15,7 @@ import {
 import { ownedRole } from '../../../testing/owned-role.ts';
 import { openSqlite } from '../open-sqlite.ts';
 import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
+import { listSql } from './sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 const closing = new AsyncDisposableStack();
@@ -69,6 +70,25 @@ test('a damaged record of jobs does not stop the renewal and the outcomes of oth
     listed.map(({ jobs }) => jobs?.length),
     [1, undefined, 1],
   );
+});
+
+test('a page of the list, and a message by its id, are read by keys, whatever the number of messages', async () => {
+  const path = join(folder, 'pages.db');
+  await using db = await openSqlite(path);
+  assert.deepEqual(await db.outbox.list({}), []);
+  using database = new DatabaseSync(path);
+  for (const oldestFirst of [false, true]) {
+    for (const byIds of [false, true]) {
+      const rows = database.prepare(`explain query plan ${listSql(oldestFirst, byIds)}`).all();
+      const plan = rows.map(({ detail }) => detail).join('\n');
+      const after = `rowid${oldestFirst ? '>' : '<'}`;
+      const key = byIds
+        ? `SEARCH m USING INDEX .* \\(id=\\? AND ${after}`
+        : `PRIMARY KEY \\(${after}`;
+      assert.match(plan, new RegExp(key), plan);
+      assert.doesNotMatch(plan, /SCAN m/, plan);
+    }
+  }
 });
 
 let shared: SharedSqliteFile | undefined;

@@ -175,9 +175,9 @@ export function sqliteOutboxLedger(
     },
     async list(
       { ids: wanted, status, integrationType, tenantId, since },
-      { limit, after, charsMax },
+      { limit, after, oldestFirst, charsMax },
     ) {
-      const rows = await database.select(sql.listSql, [
+      const rows = await database.select(sql.listSql(oldestFirst, wanted !== undefined), [
         wanted === undefined ? null : JSON.stringify(wanted),
         status ?? null,
         integrationType ?? null,

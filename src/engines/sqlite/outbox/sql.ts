@@ -156,17 +156,22 @@ const historyOf = (row: string): string => `coalesce(
   (select x.attempt from outbox_attempts x where x.seq = ${row}.seq order by x.id desc limit 1) as attempt`;
 
 /** ?1: ids as JSON; ?2: status; ?3: integration type; ?4: tenant; ?5: since; ?6: after this id; ?7: limit. */
-export const listSql = `
+export function listSql(oldestFirst: boolean, byIds: boolean): string {
+  const [order, after, all] = oldestFirst
+    ? ['seq', '>', '0']
+    : ['seq desc', '<', '9223372036854775807'];
+  return `
 select o.*, ${historyOf('o')} from (
-select seq, coalesce(sum(chars) over (order by seq rows between unbounded preceding and 1 preceding), 0) as chars_before
+select seq, coalesce(sum(chars) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as chars_before
 from (select seq, length(payload) + coalesce(length(headers), 0) as chars from outbox_rows
-where (?1 is null or id in (select value from json_each(?1)))
+where ${byIds ? 'id in (select value from json_each(?1))' : '?1 is null'}
   and (?2 is null or status = ?2) and (?3 is null or integration_type = ?3)
   and (?4 is null or tenant_id = ?4)
   and (?5 is null or case when status in ('DEAD', 'DISCARDED') then updated_at_ms else created_at_ms end >= ?5)
-  and (?6 is null or seq > (select seq from outbox_messages where id = ?6))
-order by seq limit ?7)) p cross join outbox_rows o on o.seq = p.seq
-where p.chars_before < max(?8, 1) order by o.seq`;
+  and seq ${after} case when ?6 is null then ${all} else (select seq from outbox_messages where id = ?6) end
+order by ${order} limit ?7)) p cross join outbox_rows o on o.seq = p.seq
+where p.chars_before < max(?8, 1) order by o.${order}`;
+}
 
 /** ?1: streams and events as JSON; ?2: limit. `cross join` keeps the order: one lookup in ux_outbox_source per event. */
 export const bySourceSql = `

@@ -212,7 +212,7 @@ export function outboxRoutes(context: AdminContext): readonly Route[] {
     route({
       ...get,
       path: '/admin/outbox',
-      summary: 'Outgoing messages, oldest first',
+      summary: 'Outgoing messages, newest first',
       query: closed({
         ...filterFields,
         status: Type.Optional(Type.Enum([...statuses])),

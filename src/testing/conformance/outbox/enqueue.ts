@@ -223,7 +223,7 @@ export const outageCases: LedgerCases = {
     await dispatcher.tick();
     await dispatcher[Symbol.asyncDispose]();
     assert.deepEqual(sent.toSorted(), intact.toSorted());
-    const dead = await ledger.list({ status: 'DEAD' });
+    const dead = await ledger.list({ status: 'DEAD' }, { oldestFirst: true });
     assert.deepEqual(
       dead.map(({ id, payload, lastError }) => [id, payload, lastError]),
       [

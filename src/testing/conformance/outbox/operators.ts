@@ -88,7 +88,7 @@ export const operatorCases: LedgerCases = {
     const listed = await ledger.list({ status: 'DISCARDED' });
     assert.deepEqual(
       listed.map(({ id }) => id),
-      [first, second],
+      [second, first],
     );
     assert.deepEqual(await ledger.list({ status: 'DEAD' }), []);
   },

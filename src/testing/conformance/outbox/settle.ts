@@ -13,7 +13,7 @@ import {
   type LedgerCases,
 } from './fixture.ts';
 import { outboxLimits } from '../../../outbox/outbox-limits.ts';
-import type { OutboxLedger } from '../../../outbox/outbox-ledger.ts';
+import type { OutboxFilter, OutboxLedger, OutboxPage } from '../../../outbox/outbox-ledger.ts';
 import type {
   ClaimedMessage,
   DeliveryAttempt,
@@ -330,16 +330,17 @@ export const operatingCases: LedgerCases = {
     assert.equal(await ledger.find('no id at all'), undefined);
   },
 
-  async 'the list is filtered by status, destination, tenant and time, oldest first'(
+  async 'the list is filtered by status, destination, tenant and time, newest first'(
     _opened,
     ledger,
   ) {
-    const ids = await enqueued(
+    const enqueuedIds = await enqueued(
       ledger,
-      { tenantId: 'a', integrationType: 'kafka:payments' },
-      { tenantId: 'a' },
       { tenantId: 'b' },
+      { tenantId: 'a' },
+      { tenantId: 'a', integrationType: 'kafka:payments' },
     );
+    const ids = enqueuedIds.toReversed();
     const idsOf = async (filter: Parameters<typeof ledger.list>[0]): Promise<readonly string[]> =>
       (await ledger.list(filter)).map(({ id }) => id);
     assert.deepEqual(await idsOf({}), ids);
@@ -398,7 +399,7 @@ export const operatingCases: LedgerCases = {
     await ledger.markFailed(failed, 'rejected: Zelda', future);
     const forgotten = { $forgotten: { subject: 'zelda', forgottenAt: '2026-01-01T00:00:00.000Z' } };
     await ledger.erase([source], forgotten);
-    const messages = await ledger.list({});
+    const messages = await ledger.list({}, { oldestFirst: true });
     assert.deepEqual(
       messages.map(({ id, payload, lastError }) => [id, payload, lastError]),
       ids.map((id, at) => [id, at < 4 ? forgotten : secret.payload, undefined]),
@@ -411,19 +412,37 @@ export const operatingCases: LedgerCases = {
     await ledger.erase([], forgotten);
   },
 
-  async 'returns the list page by page'(_opened, ledger) {
+  async 'pages of the list have every message once, also while messages arrive'(_opened, ledger) {
+    // One commit: all have the same time.
     const ids = await enqueued(ledger, ...Array.from({ length: 5 }, () => ({})));
-    const first = await ledger.list({}, { limit: 2 });
-    const rest = await ledger.list({}, { limit: 10, after: first.at(-1)?.id });
+    const dead = await claimNamed(ledger, ids[3]);
+    await ledger.deadLetter(dead, 'HTTP 400');
+    const pagesOf = async (page: OutboxPage, filter: OutboxFilter = {}): Promise<string[]> => {
+      const seen: string[] = [];
+      for (let after: string | undefined; ;) {
+        const found = await ledger.list(filter, { ...page, after });
+        if (found.length === 0) return seen;
+        seen.push(...found.map(({ id }) => id));
+        assert.ok(seen.length < 20, 'the pages do not end');
+        after = seen.at(-1);
+        if (seen.length < ids.length) await enqueued(ledger, {});
+      }
+    };
+    assert.deepEqual(await pagesOf({ limit: 2 }), ids.toReversed());
+    const oldest = await pagesOf({ limit: 2, oldestFirst: true });
+    assert.deepEqual(oldest.slice(0, 5), ids);
+    assert.equal(oldest.length, new Set(oldest).size);
+    const newest = await ledger.list({}, { limit: 5, charsMax: 1 });
     assert.deepEqual(
-      [...first, ...rest].map(({ id }) => id),
-      ids,
+      newest.map(({ id }) => id),
+      oldest.slice(-1),
     );
-    const short = await ledger.list({}, { limit: 5, charsMax: 1 });
+    const short = await ledger.list({}, { limit: 5, charsMax: 1, oldestFirst: true });
     assert.deepEqual(
       short.map(({ id }) => id),
       ids.slice(0, 1),
     );
+    assert.deepEqual(await pagesOf({ limit: 1 }, { status: 'DEAD' }), [ids[3]]);
     await rejectsWith(() => ledger.list({}, { limit: 0 }), 'OUTBOX_INVALID');
     await rejectsWith(() => ledger.list({ ids: ['no id'] }), 'OUTBOX_INVALID');
   },
