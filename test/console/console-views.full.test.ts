@@ -106,7 +106,7 @@ describe('the views of an operator in Chromium', () => {
       await flows.nth(at).and(focus).waitFor();
     }
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Trace' }).waitFor();
+    await page.getByRole('heading', { name: 'Trace', exact: true }).waitFor();
     assert.equal(await page.title(), 'Trace flow-9 · Millrace');
     // In a trace, k alone selects a row, and o folds it.
     for (const [key, title] of [
