@@ -64,7 +64,7 @@ export interface EventSearch {
   readonly live?: boolean | undefined;
 }
 
-interface StreamSearch {
+export interface StreamSearch {
   /** The revision of the open event, as it was typed. */
   readonly at?: number | string | undefined;
 }
@@ -103,11 +103,11 @@ const failureStates = ['resolved', 'ignored', 'all'] as const;
 const subscriptionStates = ['lost', 'paused', 'running', 'stopped'] as const;
 
 /** `open` is the row whose details are shown. */
-interface OpenSearch {
+export interface OpenSearch {
   readonly open?: string | undefined;
 }
 
-interface SubscriptionSearch extends OpenSearch {
+export interface SubscriptionSearch extends OpenSearch {
   readonly state?: (typeof subscriptionStates)[number] | undefined;
 }
 
@@ -125,7 +125,7 @@ export interface DeliverySearch extends OpenSearch {
   readonly tenant?: string | undefined;
 }
 
-interface AuditSearch extends OpenSearch {
+export interface AuditSearch extends OpenSearch {
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
 }

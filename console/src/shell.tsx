@@ -51,7 +51,7 @@ export function Shell({ onSignedOut }: { readonly onSignedOut: () => void }) {
   }, [router]);
   useShortcuts({
     'mod+k': () => setPaletteOpen(true),
-    '/': focusFilter,
+    '/': () => setPaletteOpen(!focusFilter()),
     '?': () => setHelpOpen(true),
     ...Object.fromEntries(views.map(({ keys, path }) => [keys, () => void navigate({ to: path })])),
   });
@@ -292,7 +292,7 @@ function Help({
 }) {
   const rows: readonly (readonly [string, string])[] = [
     ['Ctrl K', 'Go to a view or to any id (⌘ K on a Mac)'],
-    ['/', 'Filter of this view'],
+    ['/', 'Filter of this view; if it has none, as Ctrl K'],
     ['j k', 'Next and previous row'],
     ['Enter', 'Open the row'],
     ['Esc', 'Close the details'],

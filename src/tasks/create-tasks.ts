@@ -264,7 +264,8 @@ export function createTasks(stored: TaskEngine, options: TasksOptions = {}): Tas
     },
     cancelMany: (query, { reason, ...how } = {}) =>
       changeMany(engine, query, how, (id) => cancel(id, { reason })),
-    retryMany: (query, how = {}) => changeMany(engine, query, how, (id) => retry(id)),
+    retryMany: (query, { exceptType, ...how } = {}) =>
+      changeMany(engine, query, how, async (id) => refOf(id).type !== exceptType && retry(id)),
 
     pause: (type) => engine.setMode(types.configured(type).name, 'paused'),
     drain: (type) => engine.setMode(types.configured(type).name, 'draining'),

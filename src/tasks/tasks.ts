@@ -293,7 +293,11 @@ export interface Tasks extends ClaimedJobCalls, AsyncDisposable {
     query: TaskQuery,
     options?: BulkOptions & { readonly reason?: string | undefined },
   ): Promise<BulkOutcome>;
-  retryMany(query: TaskQuery, options?: BulkOptions): Promise<BulkOutcome>;
+  /** Jobs of `exceptType` are skipped. */
+  retryMany(
+    query: TaskQuery,
+    options?: BulkOptions & { readonly exceptType?: string | undefined },
+  ): Promise<BulkOutcome>;
 
   /** No job of the type is claimed; new jobs are accepted. */
   pause(type: string): Promise<void>;

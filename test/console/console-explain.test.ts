@@ -254,8 +254,8 @@ test('every kind and state of a node has its own sentences', () => {
     ],
     [{ ...saga, timers: [] }, /is running/, /waits for an event/],
     [
-      { ...saga, status: 'parked', reason: 'out of order' },
-      /is parked: out of order/,
+      { ...saga, status: 'parked', reason: 'handler-failed' },
+      /is parked: handler failed\./,
       /waits for an operator: resume/,
     ],
   ];

@@ -80,10 +80,10 @@ describe('operators in Chromium', () => {
     await page.getByRole('option', { name: /order\.placed\.v1/ }).waitFor();
 
     await ada.open('failures?source=saga');
-    await ada.page.getByRole('button', { name: /handler-failed/ }).click();
+    await ada.page.getByRole('button', { name: /A handler of the saga failed/ }).click();
     await ada.page.getByRole('button', { name: 'Ignore', exact: true }).click();
     await bob.open('failures?state=ignored');
-    await page.getByRole('button', { name: /handler-failed/ }).click();
+    await page.getByRole('button', { name: /A handler of the saga failed/ }).click();
     await sheet.getByRole('button', { name: 'Reopen' }).waitFor();
   });
 

@@ -75,7 +75,7 @@ describe('the views of an operator in Chromium', () => {
     const { page } = visit;
     const focus = page.locator(':focus');
     for (const [path, row] of [
-      ['failures', page.locator('#main li button').first()],
+      ['failures', page.locator('#main tbody button').first()],
       ['subscriptions', page.locator('#main tbody button').first()],
       ['events', page.getByRole('option').first()],
     ] as const) {
@@ -87,6 +87,8 @@ describe('the views of an operator in Chromium', () => {
       await page.keyboard.press('Escape');
       await row.and(focus).waitFor();
     }
+    await visit.go('failures');
+    await page.getByRole('columnheader', { name: 'Cause' }).waitFor();
     await visit.go('deliveries?show=destinations');
     const destination = page.getByRole('row', { name: /partner:x/ });
     await destination.waitFor();
@@ -104,7 +106,7 @@ describe('the views of an operator in Chromium', () => {
       await flows.nth(at).and(focus).waitFor();
     }
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Trace' }).waitFor();
+    await page.getByRole('heading', { name: 'Trace', exact: true }).waitFor();
     assert.equal(await page.title(), 'Trace flow-9 · Millrace');
     // In a trace, k alone selects a row, and o folds it.
     for (const [key, title] of [
@@ -117,6 +119,57 @@ describe('the views of an operator in Chromium', () => {
       await page.goBack();
       await page.getByRole('heading', { name: 'Trace' }).waitFor();
     }
+  });
+
+  test('Back closes the details of a row, and closing them leaves no entry of the history', async () => {
+    await using rig = await openConsole(browser);
+    await rig.append('order.placed.v1');
+    await rig.api.fail('core', 'flow-9');
+    await using visit = await rig.visit();
+    const { page } = visit;
+    const sheet = page.getByRole('dialog');
+    const press = async (...keys: readonly string[]): Promise<void> => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    const isOverview = () => page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await isOverview();
+    await press('/');
+    await page.getByRole('combobox').waitFor();
+    await press('Escape');
+    await page.getByRole('combobox').waitFor({ state: 'detached' });
+    for (const [key, row] of [
+      ['s', page.locator('#main tbody button').first()],
+      ['d', page.locator('#main tbody button').first()],
+      ['e', page.getByRole('option').first()],
+    ] as const) {
+      await press('g', key);
+      await row.waitFor();
+      const { href } = new URL(page.url());
+      await press('j');
+      await sheet.waitFor();
+      const { href: first } = new URL(page.url());
+      await press('j');
+      await page.waitForURL((url) => url.href !== first);
+      await page.goBack();
+      await sheet.waitFor({ state: 'detached' });
+      assert.equal(page.url(), href);
+      await press('j');
+      await sheet.waitFor();
+      // The second Escape comes before the browser has gone back.
+      await page.evaluate(
+        "for (const key of ['Escape', 'Escape']) dispatchEvent(new KeyboardEvent('keydown', { key }))",
+      );
+      await sheet.waitFor({ state: 'detached' });
+      assert.equal(page.url(), href);
+      await page.goBack();
+      await isOverview();
+    }
+    await visit.open('subscriptions?open=sub:banking:alarm:v1');
+    await sheet.getByRole('button', { name: 'Close' }).click();
+    await sheet.waitFor({ state: 'detached' });
+    assert.match(page.url(), /\/subscriptions$/);
+    await page.goBack();
+    await isOverview();
   });
 
   test('new events of a stream are announced, and never move the rows', async () => {
@@ -148,6 +201,16 @@ describe('the views of an operator in Chromium', () => {
     await sheet.getByText('Completed steps do not run again').waitFor();
     const tasks = await rig.api.platform.tasks();
     assert.equal((await tasks.get(failed))?.state, 'queued');
+    const [job] = await tasks.claim({ worker: 'w', types: { 'email-send': 1 }, waitMs: 0 });
+    await tasks.complete(job?.token ?? assert.fail('not claimed'), { sent: true });
+    await sheet.getByRole('button', { name: 'Run again…' }).click();
+    await page.getByText('The job has completed').waitFor();
+    assert.equal((await tasks.get(failed))?.state, 'completed');
+    await page
+      .getByRole('dialog', { name: 'Run again?' })
+      .getByRole('button', { name: 'Run again' })
+      .click();
+    await until(async () => (await tasks.get(failed))?.state === 'queued');
 
     await visit.open(`jobs?open=${queued}`);
     await page.getByRole('button', { name: 'Cancel the job' }).click();
@@ -214,6 +277,8 @@ describe('the views of an operator in Chromium', () => {
     await sheet.getByRole('button', { name: 'Replay' }).click();
     await sheet.getByText('Its idempotency key stays the same').waitFor();
     await until(async () => (await outbox?.counts())?.SENT === 3);
+    await sheet.getByText('sent', { exact: true }).first().waitFor();
+    assert.equal(await sheet.locator('.bg-bad-wash.mono').count(), 0);
     await visit.open(`deliveries?status=PENDING`);
     await page.getByRole('button', { name: 'Retry now' }).press('Enter');
     await until(async () => (await outbox?.find(waiting))?.status === 'SENT');

@@ -424,6 +424,13 @@ describe('the console in Chromium', () => {
     await page.getByText('Replay requested for 2 of 2').waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('Nothing has failed').waitFor();
+    await visit.go('jobs?type=millrace-bulk');
+    await page
+      .getByRole('button', { name: /^millrace-bulk/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText('Payload').waitFor();
+    assert.equal(await page.getByRole('button', { name: /Retry|Run again/ }).count(), 0);
     const { outbox } = rig.api.platform.engines;
     await until(async () => (await outbox?.counts())?.SENT === 3);
   });

@@ -192,8 +192,11 @@ function whatHappened(node: TraceNode, context: Context): Sentence {
         '.',
       );
     default: {
-      const why = node.reason === null ? '' : `: ${node.reason}`;
-      const tone = node.status === 'parked' ? 'bad' : 'neutral';
+      const isParked = node.status === 'parked';
+      // The reason of a parked saga is a code: handler-failed.
+      const reason = isParked ? node.reason?.replaceAll('-', ' ') : node.reason;
+      const why = typeof reason === 'string' ? `: ${reason}` : '';
+      const tone = isParked ? 'bad' : 'neutral';
       return sentence(
         node,
         tone,

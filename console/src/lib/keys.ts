@@ -51,6 +51,9 @@ export function focusRow(by: number): void {
   rows[Math.max(0, Math.min(at + by, rows.length - 1))]?.focus();
 }
 
-export function focusFilter(): void {
-  document.querySelector<HTMLInputElement>('[data-filter]')?.focus();
+/** False: the view has no filter. */
+export function focusFilter(): boolean {
+  const filter = document.querySelector<HTMLInputElement>('[data-filter]');
+  filter?.focus();
+  return filter !== null;
 }

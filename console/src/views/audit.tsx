@@ -1,10 +1,12 @@
 // The audit: who changed what, from where, and how it ended.
 
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import type { AuditEntry } from '../api.gen.ts';
 import { call } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { durationText } from '../lib/format.ts';
 import { pageSize, useList } from '../lib/list.ts';
+import type { AuditSearch } from '../router.tsx';
 import { TextFilters } from '../ui/filters.tsx';
 import { ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Badge, CopyButton, Fact, Facts, Time } from '../ui/parts.tsx';
@@ -37,18 +39,13 @@ function Outcome({ entry: { outcome, error } }: { readonly entry: AuditEntry }) 
 
 export function AuditView() {
   const { actor, action, open } = useSearch({ from: '/audit' });
-  const navigate = useNavigate({ from: '/audit' });
+  const set = useSearchChange<AuditSearch>('open');
   const list = useList({
     queryKey: ['audit', actor, action],
     load: (cursor, signal) =>
       call('GET /admin/audit', { query: { actor, action, cursor, limit: pageSize }, signal }),
     keyOf,
   });
-  const set = (change: {
-    actor?: string | undefined;
-    action?: string | undefined;
-    open?: string | undefined;
-  }): void => void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const entry = list.rows.find(({ id }) => id === open);
   return (
     <ListView

@@ -1,9 +1,10 @@
 // Deliveries: the messages of the outbox by status, destination and tenant; destinations with their breakers.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import type { OutboxMessage } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText, durationText, rateText } from '../lib/format.ts';
 import { listOf, pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
@@ -13,6 +14,7 @@ import { ListBox, ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, PageTitle, Time } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
 import {
+  currentError,
   DeliverySheet,
   DestinationActions,
   MessageActions,
@@ -31,8 +33,10 @@ const columns: readonly Column<OutboxMessage>[] = [
   {
     title: 'Last error',
     isExtra: true,
-    cell: ({ lastError }) => (
-      <span className="line-clamp-2 max-w-md break-words text-soft">{lastError ?? '–'}</span>
+    cell: (message) => (
+      <span className="line-clamp-2 max-w-md break-words text-soft">
+        {currentError(message) ?? '–'}
+      </span>
     ),
   },
   {
@@ -64,11 +68,7 @@ const changes: Column<OutboxMessage> = {
   ),
 };
 
-function useChange(): (change: Partial<DeliverySearch>) => void {
-  const navigate = useNavigate({ from: '/deliveries' });
-  return (change) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-}
+const useChange = () => useSearchChange<DeliverySearch>('open');
 
 export function DeliveriesView() {
   const { show } = useSearch({ from: '/deliveries' });

@@ -60,9 +60,9 @@ export function DeliverySheet({
       {(message) => (
         <>
           <MessageActions message={message} />
-          {message.lastError === undefined ? null : (
+          {currentError(message) === undefined ? null : (
             <p className="mono rounded-md bg-bad-wash px-3 py-2 text-xs break-words text-bad">
-              {message.lastError}
+              {currentError(message)}
             </p>
           )}
           <MessageFacts message={message} />
@@ -82,6 +82,10 @@ export function DeliverySheet({
     </DetailSheet>
   );
 }
+
+/** The attempts before a message was sent are in its details. */
+export const currentError = ({ status, lastError }: OutboxMessage): string | undefined =>
+  status === 'SENT' ? undefined : lastError;
 
 function MessageFacts({ message }: { readonly message: OutboxMessage }) {
   const { id, status, dueAt, sentAt, tenantId, correlationId, lockedBy, discarded } = message;

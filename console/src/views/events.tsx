@@ -1,11 +1,12 @@
 // All events, newest first: filter, open one, or follow new ones.
 
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowUp, Radio } from 'lucide-react';
 import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
 import { nextPageOf } from '../lib/list.ts';
@@ -25,7 +26,7 @@ const beforeAll = '0'.repeat(16);
 
 export function EventsView() {
   const search = useSearch({ from: '/events' });
-  const navigate = useNavigate({ from: '/events' });
+  const setSearch = useSearchChange<EventSearch>('sel');
   const client = useQueryClient();
   const filter = useMemo(() => filterOf(search), [search]);
   const conditions = useMemo(() => conditionsOf(search), [search]);
@@ -63,8 +64,6 @@ export function EventsView() {
     () => (tail.isOverflowing && isLive ? shown : withoutDuplicates([...shown, ...loaded])),
     [tail.isOverflowing, isLive, shown, loaded],
   );
-  const setSearch = (change: Partial<EventSearch>): void =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const isFiltered = isSearch || JSON.stringify(filter) !== '{}';
   const selected = events.findIndex((event) => nameOf(event) === search.sel);
   const select = (at: number): void => {

@@ -5,16 +5,18 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { CheckCheck, CircleCheck } from 'lucide-react';
 import { useRef } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText } from '../lib/format.ts';
 import type { BulkFilter, BulkVerb } from '../lib/bulk.ts';
-import { useShortcuts } from '../lib/keys.ts';
+import { listOf } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
 import type { FailureSearch } from '../router.tsx';
 import { BulkWindow } from '../ui/bulk-window.tsx';
 import { Choices, FilterBar, TextFilters } from '../ui/filters.tsx';
-import { Ago, Badge, Button, cx, PageTitle } from '../ui/parts.tsx';
+import { ListBox, type Column } from '../ui/list-view.tsx';
+import { Ago, Badge, Button, PageTitle } from '../ui/parts.tsx';
 import { Sheet } from '../ui/sheet.tsx';
-import { Failed, Loading, NoMatch } from '../ui/states.tsx';
+import { Failed, Loading } from '../ui/states.tsx';
 import { GroupDetail } from './failure-group.tsx';
 import { ParkedStreams } from './parked-streams.tsx';
 
@@ -66,22 +68,17 @@ function Causes() {
   const session = useSession();
   const search = useSearch({ from: '/failures' });
   const { group, source, state, where, type, tenant } = search;
-  const navigate = useNavigate({ from: '/failures' });
-  const change = (changed: Partial<FailureSearch>): void =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
-  const { data, error, refetch } = useQuery({
+  const change = useSearchChange<FailureSearch>('group');
+  const query = useQuery({
     queryKey: ['failures', source, state, where, type, tenant],
     queryFn: ({ signal }) =>
       call('GET /admin/failures', { query: { source, state, where, type, tenant }, signal }),
     placeholderData: keepPreviousData,
     refetchInterval: 4_000,
   });
+  const { data } = query;
   const groups = data?.items ?? [];
-  const selected = groups.findIndex(({ fingerprint }) => fingerprint === group);
   const open = (fingerprint: string | undefined): void => change({ group: fingerprint });
-  const step = (by: number): void =>
-    open(groups[Math.max(0, Math.min(selected + by, groups.length - 1))]?.fingerprint);
-  useShortcuts({ j: () => step(1), k: () => step(-1), Escape: () => open(undefined) });
   const none = { source: undefined, state: undefined, where: undefined, type: undefined };
   const isFiltered = [source, state, where, type, tenant].some((each) => each !== undefined);
   const chosen = groups.slice(0, causesMax).map(({ fingerprint }) => fingerprint);
@@ -149,14 +146,16 @@ function Causes() {
           onChange={(values) => change({ ...values, group: undefined })}
         />
       </FilterBar>
-      <div className="overflow-hidden rounded-lg border border-line bg-panel">
-        {error !== null && data === undefined ? (
-          <Failed error={error} onRetry={() => void refetch()} />
-        ) : data === undefined ? (
-          <Loading />
-        ) : groups.length === 0 && isFiltered ? (
-          <NoMatch onReset={() => change({ ...none, tenant: undefined })} />
-        ) : groups.length === 0 ? (
+      <ListBox
+        label="Causes of failures"
+        list={listOf(query, data?.items)}
+        columns={columns}
+        keyOf={keyOf}
+        open={group}
+        onOpen={open}
+        isFiltered={isFiltered}
+        onReset={() => change({ ...none, tenant: undefined })}
+        empty={
           <div className="flex flex-col items-center gap-2 px-6 py-14 text-center">
             <CircleCheck size={28} aria-hidden className="text-good" />
             <p className="font-medium">Nothing has failed</p>
@@ -164,23 +163,11 @@ function Causes() {
               Events, messages and jobs that fail for good appear here, one row per cause.
             </p>
           </div>
-        ) : (
-          <ul className="divide-y divide-line">
-            {groups.map((each, index) => (
-              <li key={each.fingerprint}>
-                <GroupRow
-                  group={each}
-                  isSelected={index === selected}
-                  onOpen={() => open(each.fingerprint)}
-                />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
+        }
+      />
       <GroupSheet
         fingerprint={group}
-        listed={groups[selected]}
+        listed={groups.find((each) => keyOf(each) === group)}
         isListed={data !== undefined}
         tenant={tenant}
         onClose={() => open(undefined)}
@@ -203,49 +190,42 @@ function Causes() {
   );
 }
 
-function GroupRow({
-  group,
-  isSelected,
-  onOpen,
+const keyOf = ({ fingerprint }: Group): string => fingerprint;
+
+const columns: readonly Column<Group>[] = [
+  { title: 'Cause', cell: (group) => <CauseName group={group} /> },
+  { title: 'Over time', isExtra: true, cell: ({ buckets }) => <Trend buckets={buckets} /> },
+  {
+    title: 'Failures',
+    isRight: true,
+    cell: ({ count }) => (
+      <span className="text-base font-semibold text-bad">{countText(count)}</span>
+    ),
+  },
+  { title: 'Last', isRight: true, cell: ({ last }) => <Ago at={last} /> },
+];
+
+function CauseName({
+  group: { where, title, source, count, final, parked, tenants, decision },
 }: {
   readonly group: Group;
-  readonly isSelected: boolean;
-  readonly onOpen: () => void;
 }) {
-  const { where, title, source, count, final, parked, tenants, last, buckets } = group;
   return (
-    <button
-      type="button"
-      aria-current={isSelected}
-      onClick={onOpen}
-      className={cx(
-        'flex w-full flex-wrap items-center gap-x-4 gap-y-1 px-4 py-3 text-left',
-        isSelected ? 'bg-accent-wash' : 'hover:bg-hover',
-      )}
-    >
-      <span className="min-w-0 flex-1 basis-72">
-        <span className="block font-medium break-words">{title}</span>
-        <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-soft">
-          <Badge>{sourceNames[source]}</Badge>
-          <span className="mono break-all">{where}</span>
-          {parked > 0 ? <span>· parks {countText(parked)}</span> : null}
-          {tenants.length > 0 ? (
-            <span>· {tenants.length === 1 ? tenants[0] : `${tenants.length} tenants`}</span>
-          ) : null}
-          {group.decision !== undefined && group.decision.note !== '' ? (
-            <span className="truncate">· {group.decision.note}</span>
-          ) : null}
-          {final < count ? <Badge tone="warn">{countText(count - final)} retrying</Badge> : null}
-        </span>
+    <>
+      <span className="block text-sm font-medium wrap-anywhere">{title}</span>
+      <span className="mt-0.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-soft">
+        <Badge>{sourceNames[source]}</Badge>
+        <span className="mono break-all">{where}</span>
+        {parked > 0 ? <span>· parks {countText(parked)}</span> : null}
+        {tenants.length > 0 ? (
+          <span>· {tenants.length === 1 ? tenants[0] : `${tenants.length} tenants`}</span>
+        ) : null}
+        {decision !== undefined && decision.note !== '' ? (
+          <span className="wrap-anywhere">· {decision.note}</span>
+        ) : null}
+        {final < count ? <Badge tone="warn">{countText(count - final)} retrying</Badge> : null}
       </span>
-      <Trend buckets={buckets} />
-      <span className="text-base font-semibold text-bad sm:w-16 sm:text-right">
-        {countText(count)}
-      </span>
-      <span className="text-xs sm:w-24 sm:text-right">
-        <Ago at={last} />
-      </span>
-    </button>
+    </>
   );
 }
 
@@ -256,7 +236,7 @@ function Trend({ buckets }: { readonly buckets: readonly number[] }) {
       viewBox="0 0 96 24"
       role="img"
       aria-label="Failures over time"
-      className="hidden h-6 w-24 text-bad sm:block"
+      className="h-6 w-24 text-bad"
     >
       {buckets.map((count, at) => (
         <rect

@@ -25,6 +25,9 @@ import {
 } from '../ui/parts.tsx';
 import { DetailSheet } from '../ui/sheet.tsx';
 
+/** A bulk action: the server does not retry it. */
+const bulkType = 'millrace-bulk';
+
 type Step = Task['steps'][number];
 type Timeline = ResponseOf<'GET /api/v1/jobs/{id}'>['timeline'];
 
@@ -228,12 +231,19 @@ function History({ timeline }: { readonly timeline: Timeline }) {
   );
 }
 
-function actionsOf({ id, endedAt, state }: Task): readonly Action[] {
+function actionsOf({ id, type, endedAt, state }: Task): readonly Action[] {
   if (endedAt !== undefined) {
+    if (type === bulkType) return [];
     return [
       {
         route: 'POST /admin/jobs/{id}/retry',
-        label: 'Retry',
+        ...(state === 'completed'
+          ? {
+              label: 'Run again',
+              confirm:
+                'The job has completed. It is queued once more, with the same payload; completed steps do not run again.',
+            }
+          : { label: 'Retry' }),
         icon: RotateCw,
         isMain: state === 'failed',
         run: async () => {

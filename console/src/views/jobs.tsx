@@ -1,10 +1,11 @@
 // Jobs, newest first, by state, task type and tenant; task types with their modes; workers.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { Pause, Play } from 'lucide-react';
 import type { Task, TaskType } from '../api.gen.ts';
 import { call, serverUrl, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { durationText } from '../lib/format.ts';
 import { jobStates, listOf, pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
@@ -60,11 +61,7 @@ export function JobsView() {
   );
 }
 
-function useChange(): (change: Partial<JobSearch>) => void {
-  const navigate = useNavigate({ from: '/jobs' });
-  return (change) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
-}
+const useChange = () => useSearchChange<JobSearch>('open');
 
 function Tabs() {
   const session = useSession();

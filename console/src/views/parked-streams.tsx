@@ -1,11 +1,12 @@
 // Streams that a dead letter has parked: its error, the events that wait for it, and its replay or discard.
 
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { RotateCw, Trash2 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { DeadLetter, ParkedStream } from '../api.gen.ts';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText } from '../lib/format.ts';
 import { pageSize, poll, useList } from '../lib/list.ts';
 import { allows, useSession } from '../lib/session.ts';
@@ -80,9 +81,7 @@ function WaitingCount({ count }: { readonly count: number }) {
 
 export function ParkedStreams({ tabs }: { readonly tabs: ReactNode }) {
   const { where, tenant, stream, open } = useSearch({ from: '/failures' });
-  const navigate = useNavigate({ from: '/failures' });
-  const change = (changed: Partial<FailureSearch>): void =>
-    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
+  const change = useSearchChange<FailureSearch>('open');
   const list = useList({
     queryKey: ['parked', where, tenant, stream],
     load: (cursor, signal) =>

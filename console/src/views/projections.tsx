@@ -1,11 +1,13 @@
 // Projections: the versions of each read model, which one queries use, and how far each is.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import type { ProjectionVersion } from '../api.gen.ts';
 import { call } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { durationText, rateText } from '../lib/format.ts';
 import { listOf, poll } from '../lib/list.ts';
+import type { OpenSearch } from '../router.tsx';
 import { ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Badge } from '../ui/parts.tsx';
 import { Empty } from '../ui/states.tsx';
@@ -81,14 +83,13 @@ function Progress({
 
 export function ProjectionsView() {
   const { open } = useSearch({ from: '/projections' });
-  const navigate = useNavigate({ from: '/projections' });
+  const change = useSearchChange<OpenSearch>('open');
   const query = useQuery({
     queryKey: ['projections'],
     queryFn: ({ signal }) => call('GET /admin/projections', { signal }),
     refetchInterval: poll,
   });
-  const onOpen = (key: string | undefined): void =>
-    void navigate({ search: { open: key }, replace: true });
+  const onOpen = (key: string | undefined): void => change({ open: key });
   return (
     <ListView
       title="Projections"

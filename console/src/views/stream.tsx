@@ -1,12 +1,14 @@
 // One stream: its events, newest first.
 
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { call } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { useShortcuts } from '../lib/keys.ts';
 import { nextPageOf } from '../lib/list.ts';
 import { useFollow } from '../lib/live.ts';
+import type { StreamSearch } from '../router.tsx';
 import { FreshButton } from '../ui/list-view.tsx';
 import { CopyButton, cx, PageTitle, Panel, Time } from '../ui/parts.tsx';
 import { Empty, Failed, Loading, MoreRows } from '../ui/states.tsx';
@@ -17,7 +19,7 @@ const pageSize = 100;
 export function StreamView() {
   const { stream } = useParams({ from: '/streams/$stream' });
   const { at } = useSearch({ from: '/streams/$stream' });
-  const navigate = useNavigate({ from: '/streams/$stream' });
+  const change = useSearchChange<StreamSearch>('at');
   const client = useQueryClient();
   const pages = useInfiniteQuery({
     queryKey: ['stream', stream],
@@ -48,9 +50,9 @@ export function StreamView() {
   const selected = events.findIndex(({ revision }) => String(revision) === String(at));
   const select = (index: number): void => {
     const event = events[Math.max(0, Math.min(index, events.length - 1))];
-    void navigate({ search: { at: event?.revision }, replace: true });
+    change({ at: event?.revision });
   };
-  const close = (): void => void navigate({ search: {}, replace: true });
+  const close = (): void => change({ at: undefined });
   useShortcuts({
     j: () => select(selected + 1),
     k: () => select(selected - 1),

@@ -1,13 +1,15 @@
 // Subscriptions: state, lag, rate and owners; pause, resume, and replay of their dead letters.
 
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { Pause, Play, RotateCw } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { call, type ResponseOf } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { countText, durationText, rateText } from '../lib/format.ts';
 import { listOf, poll } from '../lib/list.ts';
 import { ratesBetween, sequenceOf, type Progress } from '../lib/rates.ts';
+import type { SubscriptionSearch } from '../router.tsx';
 import { Actions, type Action } from '../ui/actions.tsx';
 import { Choices } from '../ui/filters.tsx';
 import { ListView, RowName, Table, type Column } from '../ui/list-view.tsx';
@@ -22,7 +24,7 @@ const states = ['running', 'paused', 'stopped', 'lost'] as const;
 
 export function SubscriptionsView() {
   const { state, open } = useSearch({ from: '/subscriptions' });
-  const navigate = useNavigate({ from: '/subscriptions' });
+  const set = useSearchChange<SubscriptionSearch>('open');
   const query = useQuery({
     queryKey: ['subscriptions'],
     queryFn: ({ signal }) => call('GET /admin/subscriptions', { signal }),
@@ -38,8 +40,6 @@ export function SubscriptionsView() {
         other.seconds - one.seconds ||
         (one.subscription < other.subscription ? -1 : 1),
     );
-  const set = (change: { state?: Subscription['state'] | undefined; open?: string | undefined }) =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const columns: readonly Column<Subscription>[] = [
     { title: 'Name', cell: ({ subscription }) => <RowName name={subscription} /> },
     { title: 'State', cell: (each) => <StateBadge state={each.state} /> },

@@ -1,11 +1,13 @@
 // Tokens: who may call what, and since when. Secrets are never shown.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { ShieldX } from 'lucide-react';
 import type { Token } from '../api.gen.ts';
 import { call } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { listOf } from '../lib/list.ts';
+import type { OpenSearch } from '../router.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ListView, RowName, type Column } from '../ui/list-view.tsx';
 import { Ago, Badge, CopyButton, Fact, Facts, Time } from '../ui/parts.tsx';
@@ -59,13 +61,12 @@ function Scopes({ scopes }: { readonly scopes: Token['scopes'] }) {
 
 export function TokensView() {
   const { open } = useSearch({ from: '/tokens' });
-  const navigate = useNavigate({ from: '/tokens' });
+  const change = useSearchChange<OpenSearch>('open');
   const query = useQuery({
     queryKey: ['tokens'],
     queryFn: ({ signal }) => call('GET /admin/tokens', { signal }),
   });
-  const onOpen = (key: string | undefined): void =>
-    void navigate({ search: { open: key }, replace: true });
+  const onOpen = (key: string | undefined): void => change({ open: key });
   const rows = query.data?.items.toReversed();
   const token = rows?.find(({ id }) => id === open);
   return (

@@ -1,9 +1,10 @@
 // One flow: everything that a request caused, as a waterfall, as a list or as sentences.
 
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, useState, type ReactNode } from 'react';
 import { call } from '../lib/api.ts';
+import { useSearchChange } from '../lib/details.ts';
 import { durationText } from '../lib/format.ts';
 import { useShortcuts } from '../lib/keys.ts';
 import { traceCommands } from '../lib/shell-commands.ts';
@@ -30,14 +31,12 @@ import { TraceRows } from './trace-rows.tsx';
 export function TraceView() {
   const { id } = useParams({ from: '/traces/$id' });
   const search = useSearch({ from: '/traces/$id' });
-  const navigate = useNavigate({ from: '/traces/$id' });
+  const setSearch = useSearchChange<TraceSearch>('node');
   const { data, error, refetch } = useQuery({
     queryKey: ['trace', id],
     queryFn: ({ signal }) =>
       call('GET /admin/traces/{correlationId}', { params: { correlationId: id }, signal }),
   });
-  const setSearch = (change: Partial<TraceSearch>): void =>
-    void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
   const all = useMemo(() => (data === undefined ? [] : traceRows(data)), [data]);
   const { only, kind, text, view, node } = search;
   const isFiltered = (only ?? kind ?? text) !== undefined;

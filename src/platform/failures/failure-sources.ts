@@ -350,6 +350,14 @@ async function* readBusLetters(
   }
 }
 
+/** Why a saga is parked, by the code in its stream. */
+const parkReasons: Readonly<Record<string, string>> = {
+  'handler-failed': 'A handler of the saga failed in its last attempt',
+  unanswered: 'A command was not answered, so its effect is not known',
+  forgotten: 'The data subject of a command was forgotten',
+  'step-unknown': 'The saga no longer has the step that it must undo',
+};
+
 async function* readSagas(
   { engines }: FailurePlatform,
   { tenant, where }: ReadFilter,
@@ -357,14 +365,14 @@ async function* readSagas(
   for (let after: string | undefined; ;) {
     const query = { saga: where, status: 'parked', tenant } as const;
     const page = await engines.sagas.list({ ...query, limit: pageSize, after });
-    yield page.map((saga) =>
+    yield page.map(({ reason = 'parked', ...saga }) =>
       withCause(
         {
           source: 'saga',
           id: saga.stream,
           where: saga.saga,
           type: saga.saga,
-          error: saga.reason ?? 'parked',
+          error: parkReasons[reason] ?? reason,
           at: new Date(saga.updatedAtMs).toISOString(),
           attempts: 1,
           tenant: saga.tenant,
@@ -372,7 +380,8 @@ async function* readSagas(
           isFinal: true,
           isParked: true,
         },
-        undefined,
+        // Of the code, as in earlier versions: operators have noted and resolved causes.
+        { ...failureCause({ source: 'saga', where: saga.saga, error: reason }), code: reason },
       ),
     );
     if (page.length < pageSize) return;

@@ -116,6 +116,11 @@ test('a bulk action can be cancelled before it starts, and to discard needs a re
   const { id } = await body<Bulk>(started);
   const cancelled = await body<Bulk>(await api.post(`/admin/bulk/${id}/cancel`, {}, operator));
   assert.deepEqual([cancelled.state, cancelled.done], ['cancelled', 0]);
+  // Its order is of an earlier moment, and its numbers were shown then.
+  assert.equal((await api.post(`/admin/jobs/${id}/retry`, {}, operator)).status, 400);
+  const all = await api.post('/admin/jobs/retry', { type: 'millrace-bulk' }, operator);
+  assert.deepEqual(await body(all), { changed: 0, skipped: 1 });
+  assert.equal((await tasks.get(id))?.state, 'cancelled');
   await tasks.resume('millrace-bulk');
   const again = await api.post('/admin/bulk', { ...order, reason: 'a test' }, operator);
   const { id: second } = await body<Bulk>(again);

@@ -50,6 +50,7 @@ interface Groups {
     readonly fingerprint: string;
     readonly source: string;
     readonly where: string;
+    readonly title: string;
     readonly state: string;
     readonly decision?: { readonly note: string; readonly by: string };
   }[];
@@ -74,14 +75,20 @@ test('a group lists its failures with their stack, and a tenant sees only its ow
     'saga',
   ]);
   assert.equal(found.isComplete, true);
-  for (const { fingerprint, source } of found.items) {
+  for (const { fingerprint, source, where, title } of found.items) {
     const answer = await api.ask(`/admin/failures/${fingerprint}`, operator);
     const { items } = await body<Detail>(answer);
     assert.deepEqual(
       items.map(({ cause }) => cause.fingerprint),
       [fingerprint],
     );
-    if (source === 'saga') continue;
+    if (source === 'saga') {
+      assert.match(title, /^A handler of the saga failed/);
+      // Stored decisions on the cause have the fingerprint of the code.
+      const failure = { source, where, error: 'handler-failed' };
+      assert.equal(fingerprint, failureCause(failure).fingerprint);
+      continue;
+    }
     assert.deepEqual([items[0]?.correlationId, items[0]?.cause.name], ['flow-1', 'Terminal']);
     assert.match(items[0]?.cause.stack ?? '', /at failOn \(.*api-rig\.ts:\d+:\d+\)/);
   }

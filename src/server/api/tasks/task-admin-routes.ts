@@ -4,6 +4,8 @@ import type { Static } from 'typebox';
 import { Type } from '../../../contracts/type.ts';
 import { MillraceError } from '../../../foundation/error.ts';
 import { filterText } from '../../../platform/audit-log.ts';
+import { bulkType } from '../../../platform/failures/bulk-action.ts';
+import { taskTypeOf } from '../../../tasks/task-job.ts';
 import { taskLimits } from '../../../tasks/task-limits.ts';
 import type {
   BulkOptions,
@@ -122,7 +124,8 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       path: '/admin/jobs/{id}/retry',
-      summary: 'Retries a job that has ended; completed steps do not run again',
+      summary:
+        'Retries a job that has ended; completed steps do not run again. A bulk action is refused',
       params: idParams,
       body: closed({
         fromStep: Type.Optional(
@@ -132,7 +135,11 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
       responses: { 200: returns('The job', changed) },
       handle: (request) => {
         const { id } = request.params;
-        return one(request, { action: 'retry', id }, (tasks) => tasks.retry(id, request.body));
+        return one(request, { action: 'retry', id }, (tasks) => {
+          if (taskTypeOf(id) !== bulkType.name) return tasks.retry(id, request.body);
+          const message = `job '${id}' is a bulk action: start another one with POST /admin/bulk`;
+          throw new MillraceError('REQUEST_INVALID', message, { details: { field: 'id' } });
+        });
       },
     }),
     route({
@@ -153,14 +160,14 @@ export function taskAdminRoutes(context: AdminContext): readonly Route[] {
     route({
       ...post,
       path: '/admin/jobs/retry',
-      summary: 'Retries all ended jobs that match a filter',
+      summary: 'Retries all ended jobs that match a filter, except bulk actions',
       description: progressDescription,
       isLong: true,
       body: bulkBody,
       responses: { 200: returns('The number of changed jobs', bulk) },
       handle: (request) =>
         many(request, { action: 'retry', body: request.body }, (tasks, query, how) =>
-          tasks.retryMany(query, how),
+          tasks.retryMany(query, { ...how, exceptType: bulkType.name }),
         ),
     }),
     modeRoute('pause', 'Pauses a task type: no job starts, new jobs are accepted'),
