@@ -81,10 +81,10 @@ test('a page of the list, and a message by its id, are read by keys, whatever th
     for (const byIds of [false, true]) {
       const rows = database.prepare(`explain query plan ${listSql(oldestFirst, byIds)}`).all();
       const plan = rows.map(({ detail }) => detail).join('\n');
-      const after = `rowid${oldestFirst ? '>' : '<'}`;
+      const range = `rowid${oldestFirst ? '>' : '<'}`;
       const key = byIds
-        ? `SEARCH m USING INDEX .* \\(id=\\? AND ${after}`
-        : `PRIMARY KEY \\(${after}`;
+        ? `SEARCH m USING INDEX .* \\(id=\\? AND ${range}`
+        : `PRIMARY KEY \\(${range}`;
       assert.match(plan, new RegExp(key), plan);
       assert.doesNotMatch(plan, /SCAN m/, plan);
     }
