@@ -7,8 +7,8 @@ import { markHeader, readForm, type EventForm, type Mark } from '../../contracts
 import { aggregateOf } from '../../contracts/stream-name.ts';
 import { idFromKey } from '../../foundation/ids.ts';
 import { jsonText } from '../../foundation/parse-json.ts';
+import type { TailRow } from '../../store/append-tail.ts';
 import { decodeMeta } from '../../store/event-meta.ts';
-import type { StoredRow } from '../../store/recorded-event.ts';
 import type { RowToWrite } from '../../store/store-engine.ts';
 import type { ClientEvent, ClientRecord } from './client.ts';
 
@@ -16,11 +16,6 @@ import type { ClientEvent, ClientRecord } from './client.ts';
 const wholeKey = '$millrace';
 const texts = new Set(['occurredAt', 'idempotencyKey', 'tenant', 'correlationId', 'causationId']);
 const objects = new Set(['aggregate', 'user', 'headers']);
-
-/** The row of a record, and the tenant that its metadata names. */
-export interface RecordRow extends StoredRow {
-  readonly tenant: string;
-}
 
 /** Given data replaces the payload of the row. */
 export function toClientEvent(
@@ -53,7 +48,7 @@ export function toClientEvent(
   } as ClientEvent;
 }
 
-export function fromClientRecord(record: ClientRecord): RecordRow {
+export function fromClientRecord(record: ClientRecord): TailRow {
   const metadata = membersOf(record.metadata) ?? bytesMember(record.metadata);
   const form = readForm({ type: record.type, data: record.data, metadata });
   const envelope = envelopeOf(record, metadata, form);

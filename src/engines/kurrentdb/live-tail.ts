@@ -5,12 +5,12 @@
 import { createWaiters } from '../../foundation/async/waiters.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { slept } from '../../foundation/async/slept.ts';
+import { tailLimits, type TailRow } from '../../store/append-tail.ts';
 import { compileFilter } from '../../store/event-filter.ts';
 import { pageLimits, rowBytes, rowsBytes } from '../../store/page-bound.ts';
 import type { AllPage, AllQuery, StoreEngine } from '../../store/store-engine.ts';
 import type { Client } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
-import type { RecordRow } from './event-record.ts';
 import type { KurrentdbReader } from './reader.ts';
 import { createPageCollector, type RecordsPage } from './records-page.ts';
 
@@ -32,10 +32,8 @@ export interface TailOptions {
 interface Followed {
   from: number;
   to: number;
-  rows: readonly RecordRow[];
+  rows: readonly TailRow[];
 }
-
-const limits = { rowsMax: 2_048, bytesMax: 4_194_304 } as const;
 
 const everything = {
   direction: 'forwards',
@@ -143,8 +141,8 @@ function addPage(followed: Followed, page: RecordsPage): void {
   const rows = [...followed.rows, ...page.rows];
   let bytes = rowsBytes(rows);
   let evicted = 0;
-  while (rows.length - evicted > limits.rowsMax || bytes > limits.bytesMax) {
-    const row = rows[evicted] as RecordRow;
+  while (rows.length - evicted > tailLimits.rowsMax || bytes > tailLimits.bytesMax) {
+    const row = rows[evicted] as TailRow;
     bytes -= rowBytes(row);
     followed.from = row.sequence;
     evicted += 1;

@@ -1,10 +1,10 @@
 // The part of a filter that the server evaluates: event types or stream names, by prefixes or by one pattern. The
 // server gets the most selective part; the rest of the filter is applied to its results.
 
+import type { TailRow } from '../../store/append-tail.ts';
 import { matchesRow, type EventFilter } from '../../store/event-filter.ts';
 import type { RowFilter } from '../../store/store-engine.ts';
 import type { ClientRecord } from './client.ts';
-import type { RecordRow } from './event-record.ts';
 import { isKeyStream } from '../../store/erasure.ts';
 
 type Expression = { readonly prefixes: string[] } | { readonly regex: string };
@@ -36,7 +36,7 @@ export function pushDown(filter: RowFilter, names: 'strict' | 'open'): PushedDow
 }
 
 /** Whether an event matches the whole filter; the keys of data subjects never do. */
-export function isWanted(filter: RowFilter, row: RecordRow): boolean {
+export function isWanted(filter: RowFilter, row: TailRow): boolean {
   return !isKeyStream(row.stream) && matchesRow(filter, row, row.tenant);
 }
 

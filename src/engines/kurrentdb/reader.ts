@@ -2,6 +2,7 @@
 
 import { systemClock } from '../../foundation/clock.ts';
 import { MillraceError } from '../../foundation/error.ts';
+import type { TailRow } from '../../store/append-tail.ts';
 import type { StreamState } from '../../store/expected-revision.ts';
 import { softDeleted } from '../../store/expected-revision.ts';
 import { createPageMeter, type PageBound } from '../../store/page-bound.ts';
@@ -20,7 +21,6 @@ import {
   recordedAtMs,
   sequenceOf,
   toClientEvent,
-  type RecordRow,
 } from './event-record.ts';
 import type { Client, ClientRecord } from './client.ts';
 import type { KurrentdbConnection } from './connection.ts';
@@ -39,11 +39,7 @@ export interface KurrentdbReader extends Required<EngineReads> {
   saw(sequence: number): void;
   readonly readAll: (query: AllQuery) => Promise<RecordsPage>;
   /** The last of these events, if all are among the newest events of the stream, or after the position. */
-  findAll(
-    stream: string,
-    eventIds: readonly string[],
-    after: number,
-  ): Promise<RecordRow | undefined>;
+  findAll(stream: string, eventIds: readonly string[], after: number): Promise<TailRow | undefined>;
   /** The last visible event; from the leader, unless the URL prefers followers. */
   newest(stream: string): Promise<StoredRow | undefined>;
   /** The last revision of a stream that cannot be read. */
@@ -77,7 +73,7 @@ export function createKurrentdbReader(
   /** Calls `isLast` with each visible event until it returns true. A missing stream has no events. */
   async function visit(
     query: StreamVisit,
-    isLast: (row: RecordRow) => boolean,
+    isLast: (row: TailRow) => boolean,
   ): Promise<'stopped' | 'end' | 'tombstone'> {
     const { stream, direction, from, limit: maxCount, fromLeader = false, signal } = query;
     const fromRevision = from === Number.MAX_SAFE_INTEGER ? 'end' : BigInt(from);
@@ -102,7 +98,7 @@ export function createKurrentdbReader(
   }
 
   async function readStream(query: StreamVisit & PageBound): Promise<StreamPage> {
-    const rows: RecordRow[] = [];
+    const rows: TailRow[] = [];
     const isLast = createPageMeter(query);
     const visited = await visit(query, (row) => {
       rows.push(row);
@@ -169,7 +165,7 @@ export function createKurrentdbReader(
   async function rowAt(
     sequence: number,
     signal: AbortSignal | undefined,
-  ): Promise<RecordRow | undefined> {
+  ): Promise<TailRow | undefined> {
     const at = { direction: 'forwards', fromPosition: positionOf(sequence, 'forwards') } as const;
     for (let attempt = 1; attempt <= lagging.attemptsMax; attempt += 1) {
       const row = await firstOf({ ...at, maxCount: 1 }, () => true, signal);
@@ -184,7 +180,7 @@ export function createKurrentdbReader(
     options: AllOptions,
     isMatch: (record: ClientRecord) => boolean,
     signal?: AbortSignal,
-  ): Promise<RecordRow | undefined> {
+  ): Promise<TailRow | undefined> {
     return connection.use(async (client) => {
       for await (const record of recordsOf(client.readAll(options))) {
         if (isMatch(record)) return fromClientRecord(record);
@@ -207,7 +203,7 @@ export function createKurrentdbReader(
   const findAll: KurrentdbReader['findAll'] = async (stream, eventIds, after) => {
     const ids = eventIds.map(eventUuid);
     const missing = new Set(ids);
-    let last: RecordRow | undefined;
+    let last: TailRow | undefined;
     let searched = 0;
     await visit({ ...newestFirst, stream, limit: recent.max, fromLeader: true }, (row) => {
       const id = eventUuid(row.eventId);
@@ -219,9 +215,9 @@ export function createKurrentdbReader(
   };
 
   /** Searches the stream backwards, then all events, because the server has no index of ids. */
-  async function findEvent(stream: string, eventId: string): Promise<RecordRow | undefined> {
+  async function findEvent(stream: string, eventId: string): Promise<TailRow | undefined> {
     const id = eventUuid(eventId);
-    let found: RecordRow | undefined;
+    let found: TailRow | undefined;
     let oldest = -1;
     await visit({ ...newestFirst, stream }, (row) => {
       oldest = row.revision;

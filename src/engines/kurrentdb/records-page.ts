@@ -1,13 +1,13 @@
 // A page of all events: which records belong to it, and how far it goes. Pure.
 
+import type { TailRow } from '../../store/append-tail.ts';
 import { createPageMeter } from '../../store/page-bound.ts';
 import type { AllPage, AllQuery } from '../../store/store-engine.ts';
-import type { RecordRow } from './event-record.ts';
 import { isWanted } from './push-down.ts';
 
 /** `considered` is the position of the last record that was read, wanted or not. */
 export interface RecordsPage extends AllPage {
-  readonly rows: readonly RecordRow[];
+  readonly rows: readonly TailRow[];
 }
 
 export interface PageCollector {
@@ -15,7 +15,7 @@ export interface PageCollector {
    * Adds the next record; a row is undefined if the filter rejects it. Returns false if the page is full and the record
    * belongs to the next one.
    */
-  add(sequence: number, row: RecordRow | undefined): boolean;
+  add(sequence: number, row: TailRow | undefined): boolean;
   /** `cut`: there may be further records at the last position, so the next page has that position. */
   page(end: 'end' | 'full' | 'cut'): RecordsPage;
 }
@@ -25,7 +25,7 @@ export function createPageCollector(
   query: Pick<AllQuery, 'after' | 'filter' | 'limit' | 'bytesMax'>,
 ): PageCollector {
   const isLast = createPageMeter(query);
-  const rows: RecordRow[] = [];
+  const rows: TailRow[] = [];
   let [before, last] = [query.after, query.after];
   let scanned = 0;
   let isFull = false;

@@ -2,6 +2,8 @@
 // every append.
 
 import { MillraceError } from '../../../foundation/error.ts';
+import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import { isRejected } from '../../../store/expected-revision.ts';
 import { categoryOf } from '../../../store/stream-category.ts';
 import type { StreamWrite, WriteOptions, WriteOutcome } from '../../../store/store-engine.ts';
 import { createKeptClient } from '../connection/kept-client.ts';
@@ -55,7 +57,9 @@ export function createPostgresAppender(
     readonly channel: string;
     readonly now: () => number;
     readonly sleep: (ms: number) => Promise<void>;
-    readonly onCommit: () => void;
+    /** Receives the appended rows whose positions are known, in order; `isAll` if no other rows were appended. */
+    readonly onCommit: (rows: readonly TailRow[], isAll: boolean) => void;
+    readonly onFailure: () => void;
   },
 ): PostgresAppender {
   const at = quoteName(options.schema);
@@ -110,6 +114,7 @@ export function createPostgresAppender(
       return outcomesOf(units, rows);
     } catch (error) {
       knownStreams.clear();
+      options.onFailure();
       throw error;
     }
   }
@@ -131,8 +136,10 @@ export function createPostgresAppender(
   async function runBatch(batch: readonly Waiting[]): Promise<void> {
     try {
       const units = batch.map(({ unit }) => unit);
-      const outcomes = await appendWithRetries(units, options.now());
-      options.onCommit();
+      const nowMs = options.now();
+      const outcomes = await appendWithRetries(units, nowMs);
+      const { rows, isAll } = knownRows(units, outcomes, nowMs);
+      options.onCommit(rows, isAll);
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] ?? []);
     } catch (error) {
       if (batch.length === 1 || isTransient(error)) {
@@ -183,6 +190,26 @@ export function createPostgresAppender(
       keptClient.release();
     },
   };
+}
+
+/** Selects appends of a single event: the positions of several events need not be consecutive. */
+function knownRows(
+  units: readonly Unit[],
+  outcomes: readonly (readonly WriteOutcome[])[],
+  nowMs: number,
+): { readonly rows: readonly TailRow[]; readonly isAll: boolean } {
+  let isAll = true;
+  const rows = units.flatMap((unit, at) => {
+    const [outcome] = outcomes[at] ?? [];
+    const [write] = unit;
+    if (outcome?.kind === 'appended' && unit.length === 1 && write?.rows.length === 1) {
+      return tailRows(write, nowMs, outcome);
+    }
+    // A duplicate may be an append of this process whose response was lost.
+    isAll &&= outcome !== undefined && isRejected(outcome);
+    return [];
+  });
+  return { rows: rows.toSorted((a, b) => a.sequence - b.sequence), isAll };
 }
 
 function takeBatch(waiting: Waiting[]): Waiting[] {

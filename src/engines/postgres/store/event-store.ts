@@ -3,6 +3,7 @@
 import type { Waiters } from '../../../foundation/async/waiters.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { silentObserver } from '../../../foundation/observer.ts';
+import { createAppendTail } from '../../../store/append-tail.ts';
 import { createEventStore } from '../../../store/create-event-store.ts';
 import { newSubjectKey } from '../../../store/erasure.ts';
 import type { EventStore, EventStoreOptions } from '../../../store/event-store.ts';
@@ -36,12 +37,14 @@ export function postgresEventStore(
   const channel = `millrace_${lockClass(schema)}`;
   const names = createPostgresNames(connection, schema);
   const reader = createPostgresReader(connection, names, schema);
+  const tail = createAppendTail();
   const listener = createPostgresListener(connection, {
     schema,
     channel,
     waiters: liveReaders,
     pollIntervalMs,
     safeHead: () => reader.safeHead(),
+    lastKnown: () => tail.last,
     onFailure: (err) => observer.log?.warn({ schema, err }, 'listening connection lost'),
   });
   const appender = createPostgresAppender(connection, names, {
@@ -49,7 +52,11 @@ export function postgresEventStore(
     channel,
     now: () => clock.now(),
     sleep: (ms) => clock.sleep(ms),
-    onCommit: () => listener.wakeAll(),
+    onCommit: (rows, isAll) => {
+      tail.add(rows);
+      listener.wakeAll(isAll);
+    },
+    onFailure: () => tail.forget(),
   });
 
   const reads = new Set<Promise<unknown>>();
@@ -73,11 +80,20 @@ export function postgresEventStore(
     write: (writes, writeOptions) => appender.write(writes, writeOptions),
     readStream: (query) => reading(() => reader.readStream(query)),
     streamStates: (streams) => reading(() => reader.streamStates(streams)),
-    readAll: (query) => reading(() => reader.readAll(query)),
+    readAll: (query) =>
+      reading(async () => {
+        // A reader that has caught up has read everything before the tail, and the tail has no gaps.
+        const recent = query.direction === 'forwards' ? tail.read(query) : undefined;
+        return recent ?? reader.readAll(query);
+      }),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(async () => (await reader.safeHead()).head),
     whenMore: (after, signal) => listener.whenMore(after, signal),
-    scavenge: (scavengeOptions) => scavenge(connection, schema, scavengeOptions),
+    async scavenge(scavengeOptions) {
+      const progress = await scavenge(connection, schema, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
     subjectKeys: subjectKeys(connection, schema),
     async [Symbol.asyncDispose]() {
       await appender.drain();

@@ -8,7 +8,8 @@ import { reserveListener } from '../connection/free-connections.ts';
 import { lockClass, quoteName } from '../connection/schema.ts';
 
 export interface PostgresListener extends AsyncDisposable {
-  wakeAll(): void;
+  /** `isKnown` means that `lastKnown` covers all commits, so no query is needed. */
+  wakeAll(isKnown?: boolean): void;
   whenMore(after: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -20,6 +21,8 @@ export interface ListenerOptions {
   /** The poll interval while notifications arrive. */
   readonly pollIntervalMs: number;
   readonly safeHead: () => Promise<{ readonly head: number; readonly inFlight: boolean }>;
+  /** The position of the last commit of this process that readers can read from memory. */
+  readonly lastKnown: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -82,17 +85,18 @@ export function createPostgresListener(
   /** Returns a function that releases the client once; a broken connection calls it too. */
   function attach(client: PoolClient, attached: Subscription): () => void {
     let isAttached = true;
+    const onNotification = (): void => wakeAll();
     const close = (error?: Error): void => {
       if (!isAttached) return;
       isAttached = false;
       mayHaveMore = true;
       if (subscription === attached) subscription = undefined;
-      client.off('notification', wakeAll);
+      client.off('notification', onNotification);
       client.release(error ?? true);
       // Notifications may be lost with the connection: poll soon, which also listens again.
       schedule(soonPollMs);
     };
-    client.on('notification', wakeAll);
+    client.on('notification', onNotification);
     // Never remove this listener: a breaking connection may emit more than one error.
     client.on('error', close);
     return close;
@@ -125,8 +129,8 @@ export function createPostgresListener(
     }
   }
 
-  function wakeAll(): void {
-    mayHaveMore = true;
+  function wakeAll(isKnown = false): void {
+    if (!isKnown) mayHaveMore = true;
     waiters.wakeAll();
   }
 
@@ -137,7 +141,7 @@ export function createPostgresListener(
       const woken = waiters.wait(signal, () => false);
       // Check after joining the waiters: a commit in between is seen by the poll or wakes the waiters.
       const isUpToDate = subscription?.isListening === true && !mayHaveMore;
-      if (isUpToDate && after >= polledHead) {
+      if (isUpToDate && after >= Math.max(polledHead, options.lastKnown())) {
         schedule(options.pollIntervalMs);
       } else {
         void poll();

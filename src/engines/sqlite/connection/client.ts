@@ -14,7 +14,7 @@ export interface SqliteClient extends AsyncDisposable {
   setWaiting(isWaiting: boolean): void;
 }
 
-export type ClientFile = Omit<SqliteFile, 'database' | 'reader' | 'reading'>;
+export type ClientFile = Omit<SqliteFile, 'database' | 'onAppended' | 'reader' | 'reading'>;
 
 export function createSqliteClient(
   file: ClientFile,

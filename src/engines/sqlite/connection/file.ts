@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MillraceError } from '../../../foundation/error.ts';
+import type { TailRow } from '../../../store/append-tail.ts';
 import { createReader, type SqliteReader } from '../store/reader.ts';
 import { subjectKeysPath } from '../store/subject-keys.ts';
 import { startSqliteWriter, type SqliteWriter } from '../thread/writer.ts';
@@ -34,6 +35,8 @@ export interface SqliteFile extends AsyncDisposable {
   readonly watch: (options: WatchOptions) => SqliteWatch;
   /** Throws if the file was removed or replaced. */
   readonly checkFile: () => void;
+  /** Calls the listener with the events of each append of this process; a new listener replaces the last. */
+  readonly onAppended: (listener: (rows: readonly TailRow[]) => void) => void;
 }
 
 /** Creates a missing file and its folder, and starts the writer thread. */
@@ -41,9 +44,10 @@ export async function openSqliteFile(
   url: string,
   busyTimeoutMs = busyTimeoutMsDefault,
 ): Promise<SqliteFile> {
+  let listener: (rows: readonly TailRow[]) => void = () => undefined;
   const path = pathOf(url);
   preparePrivateFile(path);
-  const writer = await startSqliteWriter({ path, busyTimeoutMs });
+  const writer = await startSqliteWriter({ path, busyTimeoutMs }, (rows) => listener(rows));
   let isClosed = false;
   const connect = (): DatabaseSync =>
     new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
@@ -86,6 +90,9 @@ export async function openSqliteFile(
     watch: (options) => watchSqlite(path, options),
     checkFile,
     database: sqliteDatabase(writer, reading),
+    onAppended(next) {
+      listener = next;
+    },
     async [Symbol.asyncDispose]() {
       if (!isClosed) {
         isClosed = true;

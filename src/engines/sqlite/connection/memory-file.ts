@@ -15,7 +15,8 @@ import type {
   WriterCall,
   WriterOperations,
 } from '../thread/protocol.ts';
-import type { SqliteWriter } from '../thread/writer.ts';
+import { appendedRows, type SqliteWriter } from '../thread/writer.ts';
+import type { TailRow } from '../../../store/append-tail.ts';
 import type { SqliteReader } from '../store/reader.ts';
 import { createSubjectKeys } from '../store/subject-keys.ts';
 import { isTrueOrFails, type SqliteWatch } from './watch.ts';
@@ -50,7 +51,8 @@ export function sqliteMemoryFile({
     'log.erase': () => true,
   };
   const reader = createReader(connect());
-  const watches = new Set<SqliteWatch>();
+  const watches = new Set<SqliteWatch & { readonly check: () => void }>();
+  let listener: (rows: readonly TailRow[]) => void = () => undefined;
   let isClosed = false;
 
   const closed = (): MillraceError =>
@@ -62,6 +64,7 @@ export function sqliteMemoryFile({
 
   async function call<Call extends WriterCall>(
     request: Call,
+    onCommitted?: (result: ResultOf<Call['operation']>) => void,
   ): Promise<ResultOf<Call['operation']>> {
     if (isClosed) throw closed();
     try {
@@ -69,7 +72,9 @@ export function sqliteMemoryFile({
       operations.begin();
       const result = execute<Call['operation']>(request);
       database.exec('commit');
-      for (const watch of watches) queueMicrotask(() => watch.check());
+      // In separate microtasks: after the commit, no error of a reader may fail the request.
+      queueMicrotask(() => onCommitted?.(result));
+      for (const { check } of watches) queueMicrotask(check);
       return result;
     } catch (error) {
       if (database.isTransaction) database.exec('rollback');
@@ -79,7 +84,11 @@ export function sqliteMemoryFile({
   }
 
   const writer: SqliteWriter = {
-    append: (writes, nowMs, inline) => call({ operation: 'store.append', writes, nowMs, inline }),
+    appending: 0,
+    append: (writes, nowMs, inline) =>
+      call({ operation: 'store.append', writes, nowMs, inline }, (outcomes) =>
+        listener(appendedRows(writes, nowMs, outcomes).flat()),
+      ),
     run: (statements) => call({ operation: 'sql.run', statements }),
     call,
     [Symbol.asyncDispose]: async () => undefined,
@@ -119,6 +128,9 @@ export function sqliteMemoryFile({
     },
     checkFile: () => undefined,
     database: sqliteDatabase(writer, reading),
+    onAppended(next) {
+      listener = next;
+    },
     async [Symbol.asyncDispose]() {
       if (isClosed) return;
       isClosed = true;

@@ -7,8 +7,6 @@ import { basename, dirname } from 'node:path';
 export interface SqliteWatch {
   /** Starts or stops watching. Only a waiting reader keeps the process alive. */
   setWaiting(isWaiting: boolean): void;
-  /** Checks at once whether waiting readers have more, after a commit of this process. */
-  check(): void;
   close(): void;
 }
 
@@ -24,6 +22,17 @@ const commitPollMs = 250;
 
 /** The first delay after a file event; each following delay is twice as long. */
 const firstDelayMs = 1;
+
+/** If no append completes within this time, another process probably holds the write lock. */
+const replyMs = 20;
+
+/**
+ * While replies to appends arrive in quick succession, a new commit is probably one of those appends, and its reply
+ * wakes the readers. An append that waits for another process's lock delays no reader.
+ */
+export function isReplyNear(appending: number, msSinceReply: number): boolean {
+  return appending > 0 && msSinceReply < replyMs;
+}
 
 /** Calls `onCommit` after a commit by another connection, while something waits. */
 export function watchCommits(
@@ -114,7 +123,6 @@ export function watchSqlite(path: string, options: WatchOptions): SqliteWatch {
         cancelRetry();
       }
     },
-    check,
     close() {
       waiting = false;
       cancelRetry();

@@ -15,21 +15,6 @@ async function liveReader(store: EventStore): Promise<{ next: Promise<FeedItem |
   return { next };
 }
 
-test('an append wakes the live readers of its process without a file event or a poll', async () => {
-  await using file = sqliteMemoryFile({});
-  await using store = sqliteEventStore({
-    ...file,
-    watch: ({ hasMore, onMore }) => ({
-      check: () => void (hasMore() && onMore()),
-      setWaiting: () => undefined,
-      close: () => undefined,
-    }),
-  });
-  const readers = [await liveReader(store), await liveReader(store)];
-  await store.append(newStream(), [newEvent()]);
-  for (const { next } of readers) assert.equal((await next)?.kind, 'events');
-});
-
 test('in memory, an append succeeds although the check for waiting readers fails', async () => {
   await using file = sqliteMemoryFile({});
   let isBroken = false;
@@ -43,4 +28,24 @@ test('in memory, an append succeeds although the check for waiting readers fails
   await store.append(newStream(), [newEvent()]);
   isBroken = false;
   assert.equal((await next)?.kind, 'events');
+});
+
+test('in memory, an append succeeds although its listener fails', async () => {
+  await using file = sqliteMemoryFile({});
+  await using store = sqliteEventStore(file);
+  const failure = new Error('the listener failed');
+  file.onAppended(() => {
+    throw failure;
+  });
+  const uncaught: unknown[] = [];
+  process.setUncaughtExceptionCaptureCallback((error) => uncaught.push(error));
+  try {
+    const stream = newStream();
+    await store.append(stream, [newEvent()]);
+    assert.equal((await store.readStream(stream).toArray()).length, 1);
+    await nextTurn();
+  } finally {
+    process.setUncaughtExceptionCaptureCallback(null);
+  }
+  assert.deepEqual(uncaught, [failure]);
 });

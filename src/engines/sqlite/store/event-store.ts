@@ -13,6 +13,8 @@ import type { SqliteFile } from '../connection/file.ts';
 import type { SqliteWriter } from '../thread/writer.ts';
 import { createSubjectKeyReader } from './subject-keys.ts';
 import { inlineWrites } from '../read-models/read-models.ts';
+import { createAppendTail } from '../../../store/append-tail.ts';
+import { isReplyNear } from '../connection/watch.ts';
 import { createWaiters } from '../../../foundation/async/waiters.ts';
 
 export interface SqliteStoreOptions extends EventStoreOptions {
@@ -23,16 +25,26 @@ export interface SqliteStoreOptions extends EventStoreOptions {
 export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions = {}): EventStore {
   const { pollIntervalMs = 250, clock = systemClock } = options;
   const waiters = createWaiters();
+  const tail = createAppendTail();
   let headAtWakeUp = 0;
+  let repliedAtMs = 0;
+  file.onAppended((rows) => {
+    repliedAtMs = clock.now();
+    tail.add(rows);
+    headAtWakeUp = Math.max(headAtWakeUp, tail.last);
+    waiters.wakeAll();
+  });
   const { writer, reader, reading } = file;
   const keys = createSubjectKeyReader(file.connectKeys);
   const head = createHead();
+  const isOwnReplyNear = (): boolean => isReplyNear(writer.appending, clock.now() - repliedAtMs);
   const watch = file.watch({ pollIntervalMs, hasMore, onMore: () => waiters.wakeAll() });
 
   /** True once per head: then all readers are woken. */
   function hasMore(): boolean {
+    if (isOwnReplyNear()) return false;
     const before = headAtWakeUp;
-    headAtWakeUp = head();
+    headAtWakeUp = Math.max(before, head());
     return headAtWakeUp > before;
   }
 
@@ -62,29 +74,28 @@ export function sqliteEventStore(file: SqliteFile, options: SqliteStoreOptions =
         transaction instanceof InlineTransaction ? inlineWrites(transaction.plan) : undefined;
       const outcomes = await writer.append(writes, clock.now(), inline);
       if (outcomes === 'moved') throw new InlineMoved();
-      watch.check();
       return outcomes;
     },
     readStream: (query) => reading(() => reader.readStream(query)),
     streamStates: (streams) => reading(() => reader.streamStates(streams)),
-    readAll: (query) => reading(() => reader.readAll(query)),
+    readAll: (query) => reading(() => tail.read(query) ?? reader.readAll(query)),
     findEvent: (stream, eventId) => reading(() => reader.findEvent(stream, eventId)),
     head: () => reading(head),
     async whenMore(after, signal) {
       try {
-        const woken = reading(() =>
-          waiters.wait(signal, () => {
-            if (hasMore()) waiters.wakeAll();
-            return headAtWakeUp > after;
-          }),
-        );
+        const isReady = (): boolean => tail.last > after || (!isOwnReplyNear() && head() > after);
+        const woken = reading(() => waiters.wait(signal, isReady));
         if (waiters.size > 0) watch.setWaiting(true);
         await woken;
       } finally {
         if (waiters.size === 0) watch.setWaiting(false);
       }
     },
-    scavenge: (scavengeOptions) => scavengeSqlite(writer, scavengeOptions),
+    async scavenge(scavengeOptions) {
+      const progress = await scavengeSqlite(writer, scavengeOptions);
+      tail.forget();
+      return progress;
+    },
     subjectKeys: {
       async get(subjects, { create }) {
         // The thread creates no key itself: it would have to load the encryption.

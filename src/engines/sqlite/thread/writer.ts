@@ -4,7 +4,9 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { MillraceError } from '../../../foundation/error.ts';
-import type { StreamWrite } from '../../../store/store-engine.ts';
+import { tailRows, type TailRow } from '../../../store/append-tail.ts';
+import { isRejected } from '../../../store/expected-revision.ts';
+import type { StreamWrite, WriteOutcome } from '../../../store/store-engine.ts';
 import { fromFailure } from './failure.ts';
 import { isPlain, outcomeNumbers, packAppend, unpackOutcome } from './packed-append.ts';
 import type {
@@ -22,6 +24,8 @@ import type {
 } from './protocol.ts';
 
 export interface SqliteWriter extends AsyncDisposable {
+  /** The number of appends that have no reply yet. */
+  readonly appending: number;
   append(
     writes: readonly StreamWrite[],
     nowMs: number,
@@ -34,6 +38,9 @@ export interface SqliteWriter extends AsyncDisposable {
 type AnyResult = ResultOf<OperationName>;
 
 interface Pending {
+  readonly isAppend: boolean;
+  /** Called in the turn of the event loop in which the result arrived. */
+  readonly onCommitted: ((result: AnyResult) => void) | undefined;
   readonly resolve: (result: AnyResult) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -55,7 +62,10 @@ function startThread(): Worker {
 }
 
 /** Opens the file in a writer thread and waits until the database is migrated. */
-export async function startSqliteWriter(settings: WriterSettings): Promise<SqliteWriter> {
+export async function startSqliteWriter(
+  settings: WriterSettings,
+  onAppended: (rows: readonly TailRow[]) => void = () => undefined,
+): Promise<SqliteWriter> {
   const worker = idleThreads.pop() ?? startThread();
   const { path } = settings;
   const pending = new Map<number, Pending>();
@@ -64,6 +74,9 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
   let isReferenced = false;
   let flushing: NodeJS.Immediate | 'next' | undefined;
   let nextId = 1;
+  let appending = 0;
+  /** The rows of the appends in the message that is being handled. */
+  let appended: (readonly TailRow[])[] = [];
   let failure: MillraceError | undefined;
   let closing: Promise<void> | undefined;
 
@@ -118,18 +131,28 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
     outcomes,
     replies,
   }: Extract<MessageFromWriter, { readonly kind: 'replies' }>): void {
+    const before = appending;
+    appended = [];
     for (let at = 0; at < outcomes.length; at += outcomeNumbers) {
       settle({ id: outcomes[at] ?? 0, ok: true, result: [unpackOutcome(outcomes, at)] });
     }
     for (const reply of replies) settle(reply);
     if (pending.size === 0) setImmediate(releaseThread);
+    // Wake readers even if nothing was written: they waited for this reply instead of querying the file.
+    if (appending < before) onAppended(appended.toSorted(bySequence).flat());
   }
 
   function settle(reply: WriterReply): void {
     const waiter = pending.get(reply.id);
     pending.delete(reply.id);
-    if (reply.ok) waiter?.resolve(reply.result);
-    else waiter?.reject(fromFailure(reply.failure, path));
+    if (waiter === undefined) return;
+    if (waiter.isAppend) appending -= 1;
+    if (!reply.ok) {
+      waiter.reject(fromFailure(reply.failure, path));
+      return;
+    }
+    waiter.onCommitted?.(reply.result);
+    waiter.resolve(reply.result);
   }
 
   /** Called in the next turn: a caller that got its reply usually sends another request before that. */
@@ -141,6 +164,8 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
 
   function send<Name extends OperationName>(
     part: (id: number) => string | WriterRequest,
+    onCommitted?: (result: ResultOf<Name>) => void,
+    { isAppend = false } = {},
   ): Promise<ResultOf<Name>> {
     if (failure !== undefined) return Promise.reject(failure);
     if (pending.size >= inFlightMax) {
@@ -157,8 +182,9 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
         isReferenced = true;
         worker.ref();
       }
+      if (isAppend) appending += 1;
       // The thread replies to an id with the result of the operation that was sent under this id.
-      pending.set(id, { resolve, reject });
+      pending.set(id, { isAppend, onCommitted, resolve, reject });
       addToBundle(part(id));
     });
   }
@@ -196,12 +222,20 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
   }
 
   return {
-    append: (writes, nowMs, inline) =>
-      send<'store.append'>((id) =>
+    get appending() {
+      return appending;
+    },
+    append(writes, nowMs, inline) {
+      const part = (id: number): string | WriterRequest =>
         inline === undefined && isPlain(writes)
           ? packAppend({ id, nowMs, write: writes[0] })
-          : { id, operation: 'store.append', writes, nowMs, inline },
-      ),
+          : { id, operation: 'store.append', writes, nowMs, inline };
+      return send<'store.append'>(
+        part,
+        (outcomes) => appended.push(...appendedRows(writes, nowMs, outcomes)),
+        { isAppend: true },
+      );
+    },
     run: (statements) => call({ operation: 'sql.run', statements }),
     call,
     [Symbol.asyncDispose]: () => (closing ??= close()),
@@ -219,4 +253,22 @@ export async function startSqliteWriter(settings: WriterSettings): Promise<Sqlit
     worker.postMessage({ kind: 'close' } satisfies MessageToWriter);
     await closed.promise;
   }
+}
+
+/** The rows of an append that stored something, stream by stream. */
+export function appendedRows(
+  writes: readonly StreamWrite[],
+  nowMs: number,
+  outcomes: readonly WriteOutcome[] | 'moved',
+): (readonly TailRow[])[] {
+  // A rejected append wrote nothing.
+  if (outcomes === 'moved' || outcomes.some(isRejected)) return [];
+  return writes.flatMap((write, index) => {
+    const outcome = outcomes[index];
+    return outcome?.kind === 'appended' ? [tailRows(write, nowMs, outcome)] : [];
+  });
+}
+
+function bySequence(a: readonly TailRow[], b: readonly TailRow[]): number {
+  return (a[0]?.sequence ?? 0) - (b[0]?.sequence ?? 0);
 }
