@@ -5,7 +5,7 @@ import { batchesOf } from '../../../foundation/async/batches-of.ts';
 import type { BusParts, BusStreams } from './streams.ts';
 import { natsUnavailable } from '../connection/connection.ts';
 import { metaHeader } from '../connection/delivered-message.ts';
-import type { ApiError, Outgoing } from '../connection/jetstream-wire.ts';
+import { hasNoResponders, type ApiError, type Outgoing } from '../connection/jetstream-wire.ts';
 
 interface PublishAck {
   readonly seq: number;
@@ -35,7 +35,7 @@ export function createAppend({ wire, layout }: BusParts, streams: BusStreams): A
   async function publish(entries: readonly EngineEntry[]): Promise<(Appended | undefined)[]> {
     const replies = await wire.requestAll(entries.map(outgoing));
     return replies.map((reply) => {
-      if (reply === undefined) return undefined;
+      if (hasNoResponders(reply)) return undefined;
       const { seq, duplicate = false, error } = reply.json<PublishAck>();
       // A full stream replies with 4xx, but a retry may succeed.
       if (error !== undefined)

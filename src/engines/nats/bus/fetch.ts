@@ -17,6 +17,7 @@ import type { BusConsumers, GroupConsumers } from './consumers.ts';
 import type { BusParts } from './streams.ts';
 import { consumerOf, messageKeyOf, toDelivered } from '../connection/delivered-message.ts';
 import { createPuller, type Pulled, type Puller } from '../connection/jetstream-puller.ts';
+import { hasNoResponders } from '../connection/jetstream-wire.ts';
 
 interface Member {
   readonly found: GroupConsumers;
@@ -146,8 +147,12 @@ export function createBusLeases(
       wire.requestAll([...withReply].map((each) => outgoing(each))),
       sending,
     ]);
-    return new Set([...lasts.keys()].filter((_, at) => replies[at] === undefined));
+    return new Set([...lasts.keys()].filter((_, at) => isMissing(replies[at])));
   }
+}
+
+function isMissing(reply: Msg | undefined): boolean {
+  return reply !== undefined && hasNoResponders(reply);
 }
 
 function outgoing(settlement: Settlement): { readonly subject: string; readonly data: string } {

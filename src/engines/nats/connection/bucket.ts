@@ -8,6 +8,7 @@ import type { BusStreams, StreamState } from '../bus/streams.ts';
 import { natsUnavailable } from './connection.ts';
 import {
   isApiError,
+  hasNoResponders,
   apiErrorCodes,
   unlessMissing,
   type ApiError,
@@ -124,13 +125,12 @@ export function createBucket(
     for (let round = 0; round < triesMax; round += 1) {
       await ensure();
       const replies = await wire.requestAll(writes.map(outgoing));
-      const stored = replies.filter((reply) => reply !== undefined);
-      if (stored.length < replies.length) {
+      if (replies.some(hasNoResponders)) {
         // No stream covers the subject: no write was stored.
         isEnsured = false;
         continue;
       }
-      return stored.map((reply) => {
+      return replies.map((reply) => {
         const { seq, error } = reply.json<{ readonly seq: number; readonly error?: ApiError }>();
         if (error === undefined) return seq;
         if (error.err_code === apiErrorCodes.wrongLastSequence) return undefined;

@@ -104,8 +104,6 @@ async function open(url: string, timeoutMs: number): Promise<Driver> {
       reconnectTimeWait: natsDefaults.reconnectMs,
       reconnectJitter: natsDefaults.reconnectMs,
       pingInterval: natsDefaults.pingMs,
-      // A stack for each request costs more than the request.
-      noAsyncTraces: true,
     });
   } catch (error) {
     throw natsUnavailable(error);

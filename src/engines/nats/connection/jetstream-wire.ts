@@ -1,4 +1,5 @@
-// The JetStream API for all roles, over the requests of the driver, which share one inbox.
+// The JetStream API for all roles. All requests share one inbox, so a batch of a thousand requests costs a
+// thousand small messages and one promise.
 
 import type { Msg, MsgHdrs, NatsConnection as Driver } from '@nats-io/transport-node';
 import { batchesOf } from '../../../foundation/async/batches-of.ts';
@@ -26,11 +27,8 @@ export interface Inbox {
 
 export interface JetStreamWire extends AsyncDisposable {
   readonly timeoutMs: number;
-  /**
-   * Sends in this order and returns all replies, or rejects with `STORE_UNAVAILABLE`: some requests may have been done.
-   * Undefined: no stream or service has the subject.
-   */
-  requestAll(messages: readonly Outgoing[]): Promise<readonly (Msg | undefined)[]>;
+  /** Sends in this order and returns all replies, or rejects with `STORE_UNAVAILABLE`: some requests may have been done. */
+  requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]>;
   /** Sends in this order without waiting; replies, if any, go to `replyTo`. */
   send(messages: readonly Outgoing[], replyTo?: string): Promise<void>;
   listen(onMessage: (message: Msg) => void, onLost: (error: MillraceError) => void): Promise<Inbox>;
@@ -92,12 +90,17 @@ const missingCodes: ReadonlySet<number | undefined> = new Set([
   apiErrorCodes.streamNotFound,
 ]);
 
-/** By name, because the driver of the caller may be another copy of the package. */
-const isNoResponders = (error: unknown): boolean =>
-  error instanceof Error && error.cause instanceof Error && error.cause.name === 'NoResponders';
-
+const noResponders = 503;
 /** The maximum number of requests in flight; newer servers reject thousands at once. */
 const inFlightMax = 250;
+
+interface RequestBatch {
+  readonly replies: Msg[];
+  readonly done: PromiseWithResolvers<readonly Msg[]>;
+  left: number;
+}
+
+export const hasNoResponders = (message: Msg): boolean => message.headers?.code === noResponders;
 
 export async function openJetStreamWire(
   target: string | Driver,
@@ -108,35 +111,61 @@ export async function openJetStreamWire(
     '@nats-io/transport-node',
     () => import('@nats-io/transport-node'),
   );
+  const pendingRequests = new Map<string, { readonly batch: RequestBatch; readonly at: number }>();
   const listeners = new Set<(error: MillraceError) => void>();
+  let lastToken = 0;
 
   function onLost(): void {
     const error = natsUnavailable('connection lost');
+    for (const { batch: pending } of pendingRequests.values()) pending.done.reject(error);
+    pendingRequests.clear();
     for (const report of listeners) report(error);
   }
 
   const connection = await connectNats(target, { ...options, onLost });
+  const inbox = createInbox();
+  const { driver, subscription } = await connection.run(async (opened) => ({
+    driver: opened,
+    subscription: opened.subscribe(`${inbox}.*`, { callback: (_, message) => settle(message) }),
+  }));
 
-  async function requestAll(messages: readonly Outgoing[]): Promise<readonly (Msg | undefined)[]> {
-    // The driver would wait for the reply of a request that was in flight when the connection was lost.
-    const lost = Promise.withResolvers<never>();
-    listeners.add(lost.reject);
+  function settle(message: Msg): void {
+    const token = message.subject.slice(inbox.length + 1);
+    const found = pendingRequests.get(token);
+    if (found === undefined) return;
+    pendingRequests.delete(token);
+    const { batch: pending, at } = found;
+    pending.replies[at] = message;
+    pending.left -= 1;
+    if (pending.left === 0) pending.done.resolve(pending.replies);
+  }
+
+  async function requestAll(messages: readonly Outgoing[]): Promise<readonly Msg[]> {
+    if (messages.length === 0) return [];
+    const done = Promise.withResolvers<readonly Msg[]>();
+    const pending: RequestBatch = { replies: [], done, left: messages.length };
+    const tokens: string[] = [];
+    const timer = setTimeout(() => {
+      done.reject(natsUnavailable(`no reply within ${timeoutMs} ms`));
+    }, timeoutMs);
     try {
-      return await connection.run((driver) => {
+      return await connection.run((connected) => {
         // In one turn of the event loop: a lost connection cuts off the last messages, never some in between.
-        const replies = messages.map(async ({ subject, data, headers: sent }) => {
-          try {
-            const extra = sent === undefined ? {} : { headers: sent };
-            return await driver.request(subject, data, { timeout: timeoutMs, ...extra });
-          } catch (error) {
-            if (isNoResponders(error)) return undefined;
-            throw error;
-          }
-        });
-        return Promise.race([Promise.all(replies), lost.promise]);
+        for (const [at, { subject, data, headers: sent }] of messages.entries()) {
+          lastToken += 1;
+          const token = lastToken.toString(36);
+          tokens.push(token);
+          pendingRequests.set(token, { batch: pending, at });
+          connected.publish(subject, data, {
+            reply: `${inbox}.${token}`,
+            ...(sent === undefined ? {} : { headers: sent }),
+          });
+        }
+        return done.promise;
       });
     } finally {
-      listeners.delete(lost.reject);
+      clearTimeout(timer);
+      if (pending.left > 0) for (const token of tokens) pendingRequests.delete(token);
     }
   }
 
@@ -152,7 +181,7 @@ export async function openJetStreamWire(
         })),
       );
       for (const message of messages) {
-        if (message === undefined)
+        if (hasNoResponders(message))
           throw natsUnavailable('JetStream is not available or not enabled');
         replies.push(message.json<T>());
       }
@@ -229,6 +258,7 @@ export async function openJetStreamWire(
     },
     async [Symbol.asyncDispose]() {
       onLost();
+      if (!driver.isClosed()) subscription.unsubscribe();
       await connection[Symbol.asyncDispose]();
     },
   };
