@@ -74,6 +74,7 @@ export interface OutboxEngine<Transaction>
   list(filter: OutboxFilter, page: EnginePage): Promise<readonly OutboxMessage[]>;
   /** The JSON of the stored attempts, oldest first. */
   attempts(id: string): Promise<readonly string[]>;
+  /** Payload and headers are not read. */
   bySource(sources: readonly OutboxSource[], limit: number): Promise<readonly OutboxMessage[]>;
   erase(sources: readonly OutboxSource[], payload: string): Promise<void>;
   replay(filter: OutboxFilter, limit: number): Promise<number>;
@@ -183,7 +184,9 @@ export function createOutboxLedger<Transaction>(
     },
     async bySource(sources, limit = limits.listMax) {
       const findable = findableSources(sources);
-      return findable.length === 0 ? [] : engine.bySource(findable, pageLimit({ limit }));
+      if (findable.length === 0) return [];
+      const messages = await engine.bySource(findable, pageLimit({ limit }));
+      return messages.map(({ payload: _payload, headers: _headers, ...head }) => head);
     },
     async erase(sources, forgotten) {
       const findable = findableSources(sources);

@@ -29,6 +29,7 @@ export type {
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
+  OutboxMessageHead,
   OutboxStatus,
 } from './outbox-message.ts';
 export {

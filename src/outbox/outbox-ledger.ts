@@ -9,6 +9,7 @@ import type {
   EnqueueOutboxProps,
   OutboxClaim,
   OutboxMessage,
+  OutboxMessageHead,
   OutboxStatus,
 } from './outbox-message.ts';
 
@@ -171,8 +172,8 @@ export interface OutboxLedger<Transaction = unknown> extends AsyncDisposable {
   attemptLog(id: string): Promise<readonly DeliveryAttempt[]>;
   /** Newest first, by the order of enqueuing. */
   list(filter: OutboxFilter, page?: OutboxPage): Promise<readonly OutboxMessage[]>;
-  /** All messages of these events, oldest first: up to 1,000 of either. */
-  bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessage[]>;
+  /** All messages of these events, without payloads, oldest first: up to 1,000 of either. */
+  bySource(sources: readonly OutboxSource[], limit?: number): Promise<readonly OutboxMessageHead[]>;
   /** Replaces the payload of all messages of these events and removes their headers, errors and attempts. */
   erase(sources: readonly OutboxSource[], forgotten: Forgotten): Promise<void>;
   /** Exact, except SENT on PostgreSQL above 100,000 messages: then an estimate of the database. */

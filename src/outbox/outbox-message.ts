@@ -55,6 +55,8 @@ export interface OutboxMessage extends Required<Omit<EnqueueOutboxProps, 'dueAt'
   readonly jobs?: readonly OutboxJob[] | undefined;
 }
 
+export type OutboxMessageHead = Omit<OutboxMessage, 'headers' | 'payload'>;
+
 export interface Discarded {
   readonly by: string;
   readonly reason: string;

@@ -10,7 +10,7 @@ import { startPostgres } from '../../../testing/servers/postgres-server.ts';
 import { sharedPostgres } from '../../../testing/servers/shared-servers.ts';
 import { ownedRole } from '../../../testing/owned-role.ts';
 import { openPostgres } from '../open-postgres.ts';
-import { listSql, purgeSql } from './queries.ts';
+import { bySourceSql, listSql, purgeSql } from './queries.ts';
 
 const { url } = await sharedPostgres();
 const pool = new pg.Pool({ connectionString: url, max: 4 });
@@ -129,6 +129,16 @@ test('a page of all and of sent messages is read by the key, whatever the number
       assert.doesNotMatch(plan, /Seq Scan on (messages|sent)/, plan);
     }
   }
+});
+
+test('the messages of events are found without their payloads', async () => {
+  await using ledger = await open('work_heads');
+  assert.deepEqual(await ledger.list({}), []);
+  const sql = bySourceSql.replaceAll('{schema}', 'work_heads');
+  const { fields } = await pool.query(sql, ['[]', 1]);
+  const names = fields.map(({ name }) => name);
+  assert.ok(names.includes('source_event_id'));
+  assert.ok(!names.includes('payload') && !names.includes('headers'));
 });
 
 test('a message freed by a settlement is claimed next, even below the floor of its lane', async () => {

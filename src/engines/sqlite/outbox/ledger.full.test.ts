@@ -15,7 +15,7 @@ import {
 import { ownedRole } from '../../../testing/owned-role.ts';
 import { openSqlite } from '../open-sqlite.ts';
 import { sqliteOutboxLedger, type SqliteOutboxTransaction } from './ledger.ts';
-import { listSql } from './sql.ts';
+import { bySourceSql, listSql } from './sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-outbox-'));
 const closing = new AsyncDisposableStack();
@@ -89,6 +89,23 @@ test('a page of the list, and a message by its id, are read by keys, whatever th
       assert.doesNotMatch(plan, /SCAN m/, plan);
     }
   }
+});
+
+test('the messages of events are found without their payloads', async () => {
+  const path = join(folder, 'heads.db');
+  await using db = await openSqlite(path);
+  const message = newMessage();
+  const { id } = await db.outbox.enqueue(message);
+  const [found] = await db.outbox.bySource([message]);
+  const { payload: _payload, headers: _headers, ...head } = (await db.outbox.find(id)) ?? {};
+  assert.deepEqual(found, head);
+  using database = new DatabaseSync(path);
+  const read = database.prepare(bySourceSql).columns();
+  assert.ok(read.length > 20);
+  assert.deepEqual(
+    read.filter(({ column }) => column === 'payload' || column === 'headers'),
+    [],
+  );
 });
 
 let shared: SharedSqliteFile | undefined;

@@ -173,9 +173,15 @@ order by ${order} limit ?7)) p cross join outbox_rows o on o.seq = p.seq
 where p.chars_before < max(?8, 1) order by o.${order}`;
 }
 
-/** ?1: streams and events as JSON; ?2: limit. `cross join` keeps the order: one lookup in ux_outbox_source per event. */
+/**
+ * ?1: streams and events as JSON; ?2: limit. `cross join` keeps the order: one lookup in ux_outbox_source per event.
+ * Payloads are not read: those of 1,000 messages would fill the memory.
+ */
 export const bySourceSql = `
-select o.*, ${historyOf('o')} from json_each(?1) cross join outbox_rows o
+select o.seq, o.id, o.source_stream_id, o.source_event_id, o.integration_type, o.event_type, '{}' as payload, o.tenant_id,
+  o.user_id, o.correlation_id, o.ordering_key, o.max_attempts, o.created_at_ms, o.attempts, o.status, o.next_due_at_ms,
+  o.locked_at_ms, o.locked_by, o.updated_at_ms, o.sent_at_ms, o.last_error, o.discarded, ${historyOf('o')}
+from json_each(?1) cross join outbox_rows o
   on o.source_stream_id = ${given('sourceStreamId')} and o.source_event_id = ${given('sourceEventId')}
 order by o.seq limit ?2`;
 

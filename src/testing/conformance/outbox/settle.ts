@@ -377,7 +377,8 @@ export const operatingCases: LedgerCases = {
     assert.deepEqual(await idsOf(sources), []);
     await ledger.deadLetter(await claimNamed(ledger, first), 'HTTP 400');
     const [dead] = await ledger.bySource([source]);
-    assert.deepEqual([dead?.status, dead?.attempts, dead?.lastError], ['DEAD', 1, 'HTTP 400']);
+    assert.ok(dead !== undefined && !('payload' in dead) && !('headers' in dead));
+    assert.deepEqual([dead.status, dead.attempts, dead.lastError], ['DEAD', 1, 'HTTP 400']);
     const many = Array.from({ length: 1_001 }, () => source);
     await rejectsWith(() => ledger.bySource(many), 'OUTBOX_INVALID');
   },
