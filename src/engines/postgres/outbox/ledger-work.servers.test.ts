@@ -136,9 +136,9 @@ test('the messages of events are found without their payloads', async () => {
   assert.deepEqual(await ledger.list({}), []);
   const sql = bySourceSql.replaceAll('{schema}', 'work_heads');
   const { fields } = await pool.query(sql, ['[]', 1]);
-  const names = fields.map(({ name }) => name);
-  assert.ok(names.includes('source_event_id'));
-  assert.ok(!names.includes('payload') && !names.includes('headers'));
+  const names = new Set(fields.map(({ name }) => name));
+  assert.ok(names.has('source_event_id'));
+  assert.ok(!names.has('payload') && !names.has('headers'));
 });
 
 test('a message freed by a settlement is claimed next, even below the floor of its lane', async () => {
