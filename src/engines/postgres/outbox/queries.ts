@@ -155,13 +155,16 @@ const ofStatus: Readonly<Record<OutboxStatus, string>> = {
   SENT: 'm.seq in (select seq from {schema}.sent) and $2::text is not null',
 };
 
-/** $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: after this id; $7: limit. */
+/**
+ * $1: ids; $2: status; $3: integration type; $4: tenant; $5: since; $6: after this id; $7: limit. `octet_length` is stored
+ * with a payload; `length` would read and decompress the payloads of a whole page, also if only one fits.
+ */
 export function listSql(status: OutboxStatus | undefined, oldestFirst: boolean): string {
   const [order, after] = oldestFirst ? ['seq', '>'] : ['seq desc', '<'];
   return `
 select ${columns}
 from (select p.seq, sum(p.chars) over (order by p.${order}) - p.chars as chars_before
-from (select m.seq, length(m.payload) + coalesce(length(m.headers), 0) as chars
+from (select m.seq, octet_length(m.payload) + coalesce(octet_length(m.headers), 0) as chars
 from {schema}.messages m join {schema}.integration_outbox o on o.id = m.id
 where ${status === undefined ? '$2::text is null' : ofStatus[status]}
   and ($1::uuid[] is null or m.id = any ($1))

@@ -163,7 +163,7 @@ export function listSql(oldestFirst: boolean, byIds: boolean): string {
   return `
 select o.*, ${historyOf('o')} from (
 select seq, coalesce(sum(chars) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as chars_before
-from (select seq, length(payload) + coalesce(length(headers), 0) as chars from outbox_rows
+from (select seq, octet_length(payload) + coalesce(octet_length(headers), 0) as chars from outbox_rows
 where ${byIds ? 'id in (select value from json_each(?1))' : '?1 is null'}
   and (?2 is null or status = ?2) and (?3 is null or integration_type = ?3)
   and (?4 is null or tenant_id = ?4)
