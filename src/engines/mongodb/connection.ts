@@ -3,7 +3,7 @@
 import type { Db, MongoClient } from 'mongodb';
 import { urlParts } from '../../contracts/engine-url.ts';
 import { systemClock } from '../../foundation/clock.ts';
-import { aroundCalls } from '../../foundation/around-calls.ts';
+import { aroundCalls } from '../../foundation/async/around-calls.ts';
 import { convertErrors, MillraceError } from '../../foundation/error.ts';
 import { loadDriver } from '../../foundation/load-driver.ts';
 

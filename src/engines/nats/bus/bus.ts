@@ -2,7 +2,7 @@
 
 import type { BusCapabilities } from '../../../bus/bus.ts';
 import type { BusEngine, StoredEntry } from '../../../bus/bus-engine.ts';
-import { aroundCalls } from '../../../foundation/around-calls.ts';
+import { aroundCalls } from '../../../foundation/async/around-calls.ts';
 import { once } from '../../../foundation/async/once.ts';
 import { closedError, renameError } from '../../../foundation/error.ts';
 import { createAppend, type Append } from './append.ts';

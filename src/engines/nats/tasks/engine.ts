@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { extname } from 'node:path';
-import { aroundCalls } from '../../../foundation/around-calls.ts';
+import { aroundCalls } from '../../../foundation/async/around-calls.ts';
 import { systemClock } from '../../../foundation/clock.ts';
 import { closedError } from '../../../foundation/error.ts';
 import { createSubjects } from '../../../contracts/subjects.ts';
