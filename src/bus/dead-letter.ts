@@ -69,13 +69,13 @@ export function createDeadLetters(
   engine: BusEngine,
   { dedupeWindowMs }: { readonly dedupeWindowMs: number },
 ): DeadLetters {
-  async function* letters(group: string, from: string | undefined) {
+  async function* letters(group: string, from: string | undefined, batchMax: number) {
     const never = new AbortController().signal;
     const batches = await engine.read(deadLetterSubject(group), {
       from: from === undefined ? 'start' : { sequence: from },
       isLive: false,
       signal: never,
-      batchMax: limits.pageDefault,
+      batchMax,
     });
     for await (const batch of batches) yield* batch;
   }
@@ -86,7 +86,7 @@ export function createDeadLetters(
     const wanted = new Set(sorted);
     const last = sorted.at(-1);
     const found: StoredEntry[] = [];
-    for await (const letter of letters(group, sorted[0])) {
+    for await (const letter of letters(group, sorted[0], limits.pageDefault)) {
       if (last === undefined || compareSequences(letter.sequence, last) > 0) break;
       if (wanted.has(letter.sequence)) found.push(letter);
     }
@@ -100,7 +100,7 @@ export function createDeadLetters(
       if (after !== undefined) checkSequences([after]);
       const page: BusDeadLetter[] = [];
       let bytes = 0;
-      for await (const letter of letters(group, after)) {
+      for await (const letter of letters(group, after, limit + 1)) {
         if (letter.sequence === after) continue;
         page.push(toDeadLetter(letter));
         bytes += letter.data.byteLength;

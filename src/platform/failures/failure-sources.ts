@@ -1,5 +1,6 @@
 // The kinds of failure: how each is read, replayed and discarded.
 
+import { busLimits } from '../../bus/bus-limits.ts';
 import { hasCode } from '../../foundation/error.ts';
 import { failureCause, type FailureCause } from '../../foundation/failure-cause.ts';
 import { sagaAt } from '../../reactors/saga-admin.ts';
@@ -67,9 +68,9 @@ export interface FailureKind {
   readonly discard?: ChangeFailures;
 }
 
-const pageSize = 32;
-/** Jobs and dead letters of the bus are read with their payloads, which may be large. */
-const pageBytes = 524_288;
+const pageSize = 100;
+/** Jobs and dead letters of the bus are read with their payloads. An engine reads as much at once. */
+const pageBytes = busLimits.batchBytesMax;
 
 export const failureKinds: Readonly<Record<FailureSource, FailureKind>> = {
   'dead-letter': {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { failureCause } from '../../foundation/failure-cause.ts';
+import { override } from '../../foundation/override.ts';
 import { messagePages } from '../../outbox/message-pages.ts';
 import type { OutboxLedger } from '../../outbox/outbox-ledger.ts';
-import { rejectsWith } from '../../testing/assertions.ts';
+import { Terminal } from '../../subscriptions/index.ts';
+import { eventually, rejectsWith } from '../../testing/assertions.ts';
 import { createPlatform, type Platform } from '../create-platform.ts';
 import type { FailurePlatform } from './failure-sources.ts';
 import { failureLimits, groupFailures, readFailures } from './failures.ts';
@@ -86,6 +88,32 @@ test('parallel callers read large failures in small pages, one read at a time, a
     const [group, ...more] = groupFailures(items, platform.clock.now());
     assert.deepEqual([group?.title, group?.count, more], ['HTTP 503: busy', count, []]);
   }
+});
+
+test('large dead letters of the bus are read with few reads of the engine', async () => {
+  await using platform = await createPlatform({ engines: { store: 'memory:' }, roles: ['api'] });
+  await platform.start();
+  const bus = await platform.engines.bus();
+  const order = { group: 'mails', subject: 'shop.mails.send' };
+  await using consumer = await bus.consume(order, () => Promise.reject(new Terminal('no')));
+  const text = 'x'.repeat(900_000);
+  for (let at = 0; at < 12; at += 1)
+    await bus.publish({ subject: order.subject, payload: { text } });
+  await eventually('the messages are dead', async () => {
+    return (await bus.deadLetters(order.group)).length === 12;
+  });
+  let pages = 0;
+  const counting = override(bus, {
+    deadLetters(group, page) {
+      pages += 1;
+      return bus.deadLetters(group, page);
+    },
+  });
+  const engines = override(platform.engines, { bus: async () => counting });
+  const read = { clock: platform.clock, tasks: () => platform.tasks(), engines };
+  const { items } = await readFailures(read, { source: 'bus' });
+  assert.deepEqual([items.length, pages], [12, 3], 'two pages of at most 8 MiB, and the end');
+  await consumer.stop();
 });
 
 test('a read stops when its last caller has left, and a later caller gets a whole one', async () => {
