@@ -45,8 +45,9 @@ export interface BusUse {
 /** The highest values since the start. */
 export interface MemoryUse {
   readonly kind: 'memory';
-  readonly rssMax: number;
   readonly heapMax: number;
+  /** The memory of the process outside of its heap. V8 may let the heap grow up to its limit. */
+  readonly outsideMax: number;
 }
 
 const { engines } = childInput() as MemoryInput;
@@ -70,12 +71,12 @@ const tokenOf = async (
   return (await platform.tokens.create({ name, scopes: [scope], tenant })).secret;
 };
 
-let rssMax = 0;
 let heapMax = 0;
+let outsideMax = 0;
 const measure = (): void => {
-  const { rss, heapUsed } = process.memoryUsage();
-  rssMax = Math.max(rssMax, rss);
+  const { rss, heapTotal, heapUsed } = process.memoryUsage();
   heapMax = Math.max(heapMax, heapUsed);
+  outsideMax = Math.max(outsideMax, rss - heapTotal);
 };
 setInterval(measure, 20).unref();
 process.on('message', (order: BusOrder | ListOrder | 'memory') => {
@@ -85,7 +86,7 @@ process.on('message', (order: BusOrder | ListOrder | 'memory') => {
     return;
   }
   measure();
-  tellParent({ kind: 'memory', rssMax, heapMax } satisfies MemoryUse);
+  tellParent({ kind: 'memory', heapMax, outsideMax } satisfies MemoryUse);
 });
 
 async function useBus(messages: number): Promise<BusUse> {
