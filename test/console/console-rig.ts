@@ -227,6 +227,8 @@ async function visit(browser: Browser, api: Api, options: VisitOptions): Promise
       });
     },
     async [Symbol.asyncDispose]() {
+      // A handler of a test may still be waiting for an answer, which is gone with the context.
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
       assert.deepEqual(errors, []);
     },

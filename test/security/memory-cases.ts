@@ -314,7 +314,9 @@ async function openAppends({ kurrentPort }: MemoryServer): Promise<Disposable> {
 
 /** Consumers of persistent subscriptions that get large events and acknowledge none. */
 async function unacknowledged({ kurrentPort }: MemoryServer): Promise<AsyncDisposable> {
-  const client = KurrentDBClient.connectionString`kurrentdb://127.0.0.1:${kurrentPort}?tls=false`;
+  // On a busy machine, the limits of time would end the calls before those of memory.
+  const parameters = 'tls=false&defaultDeadline=600000';
+  const client = KurrentDBClient.connectionString`kurrentdb://127.0.0.1:${kurrentPort}?${parameters}`;
   const source = 'grouped-1';
   for (let count = 0; count < counts.groupEvents; count += 1) {
     const data = Buffer.alloc(1_000_000);
