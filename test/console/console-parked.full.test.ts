@@ -40,8 +40,8 @@ describe('parked streams, processes and masked payloads in Chromium', () => {
     assert.deepEqual(shop.handled, {});
     shop.state.isFixed = true;
     await sheet.getByRole('button', { name: 'Replay' }).press('Enter');
-    await sheet.getByText('the waiting events follow in order').waitFor();
     await sheet.getByText('The dead letter is replayed').waitFor();
+    await sheet.getByText('the waiting events follow in order').waitFor();
     await until(() => shop.handled[stream]?.length === 4);
     assert.deepEqual(shop.handled[stream], [0, 1, 2, 3]);
     await page.keyboard.press('Escape');

@@ -180,8 +180,7 @@ function ParkedSheet({
 }
 
 function LetterActions({ letter: { id, status } }: { readonly letter: DeadLetter }) {
-  if (status !== 'pending') return null;
-  const actions: readonly Action[] = [
+  const ofPending: readonly Action[] = [
     {
       route: 'POST /admin/dlq/{id}/replay',
       label: 'Replay',
@@ -204,6 +203,8 @@ function LetterActions({ letter: { id, status } }: { readonly letter: DeadLetter
       },
     },
   ];
+  // The message of an action stays when the action has changed the letter.
+  const actions = status === 'pending' ? ofPending : [];
   return <Actions actions={actions} refresh={['parked', 'parked-letter', 'failures']} />;
 }
 
