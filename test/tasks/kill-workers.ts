@@ -191,7 +191,7 @@ async function publishedEnds(
   jobs: readonly TaskOutcome[],
 ): Promise<readonly string[]> {
   await using bus = await openRole(url, 'bus');
-  for (const endMs = performance.now() + 60_000; ;) {
+  for (const endMs = performance.now() + 180_000; ;) {
     const ids: string[] = [];
     for await (const { payload } of bus.read(`gbe.tasks.${rigType.name}.terminal`)) {
       ids.push((payload as { readonly taskId: string }).taskId);

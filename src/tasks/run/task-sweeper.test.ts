@@ -1,6 +1,7 @@
 import { openMemory } from '../../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { claimOne } from '../../testing/conformance/tasks/fixture.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
 import type { TaskEngine } from '../task-engine.ts';
@@ -39,4 +40,34 @@ test('jobs are counted once an hour, not with each sweep, and old jobs of all ty
   await clock.advance(31 * 24 * hourMs);
   assert.equal((await sweeper.sweep()).removed, 1);
   assert.deepEqual(await Promise.all(ids.map((id) => tasks.get(id))), [undefined, undefined]);
+});
+
+test('a lost signal is found although many newer jobs have changed', async () => {
+  const clock = fakeClock();
+  const memory = openMemory({ clock }).tasks;
+  const capabilities = { ...memory.capabilities, atomicSignals: false };
+  await using tasks = createTasks(
+    { ...memory, capabilities },
+    { types: [taskType('email-send')], clock },
+  );
+  const { sweep } = createTaskSweep(tasks);
+  await tasks.enqueue({ type: 'email-send', payload: 0 });
+  const { token } = await claimOne(tasks);
+  await clock.advance(1);
+  for (let at = 0; at < 2; at += 1) {
+    await tasks.enqueueMany(
+      Array.from({ length: 600 }, (_, n) => ({ type: 'email-send', payload: n })),
+    );
+  }
+  assert.equal((await sweep()).signals, 0);
+  // As if a process were killed between the record and its signal.
+  const head = { state: 'completed', endedAtMs: clock.now() } as const;
+  const { id, fence } = token;
+  const change = { id, type: 'email-send', guard: { fence }, head, fields: {}, signals: [] };
+  await memory.changeAndClaim([change], undefined, clock.now());
+  const swept = [await sweep(), await sweep(), await sweep()];
+  assert.deepEqual(
+    swept.map(({ signals }) => signals),
+    [0, 1, 0],
+  );
 });

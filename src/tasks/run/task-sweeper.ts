@@ -51,7 +51,10 @@ const wholePagesMax = Math.ceil((pagesMax * limits.batchMax) / limits.wholeJobsM
 interface SweepMemory {
   waitingCursor: string | undefined;
   signalCursor: string | undefined;
-  updatedFromMs: number;
+  /** The jobs that changed since then are being checked, up to this cursor; undefined: none. */
+  changed: { readonly fromMs: number; readonly cursor: string } | undefined;
+  /** When the last check of changed jobs began. */
+  changedCheckedMs: number;
   reportedAtMs: number;
   /** Types that have jobs, including types that are not configured. */
   types: ReadonlySet<string>;
@@ -79,7 +82,8 @@ export function createTaskSweep(
   const memory: SweepMemory = {
     waitingCursor: undefined,
     signalCursor: undefined,
-    updatedFromMs: 0,
+    changed: undefined,
+    changedCheckedMs: 0,
     reportedAtMs: 0,
     types: new Set(),
     typesAtMs: Number.NEGATIVE_INFINITY,
@@ -166,7 +170,10 @@ async function wakeParents(core: TaskCore, memory: SweepMemory): Promise<number>
   return woken;
 }
 
-/** One page of all jobs per sweep, all jobs once a signal is missing, and all new jobs where engines need it. */
+/**
+ * One page of all jobs per sweep, all jobs once a signal is missing, and all changed jobs where engines need it. The list
+ * is ordered by the time of the enqueue, so a job that changed just now may be its last.
+ */
 async function repairSignals(
   core: TaskCore,
   memory: SweepMemory,
@@ -188,16 +195,19 @@ async function repairSignals(
     isWalking = repaired > 0 && memory.signalCursor !== undefined;
   }
   if (engine.capabilities.atomicSignals) return repaired;
-  for (let cursor: string | undefined, page = 0; page < pagesMax; page += 1) {
-    const listing = await engine.list(
-      { updatedFromMs: Math.max(oldestMs, memory.updatedFromMs - signalGraceMs) },
-      { cursor, ...listed },
-    );
+  const isFirst = memory.changedCheckedMs === 0;
+  const fromMs =
+    memory.changed?.fromMs ?? Math.max(oldestMs, memory.changedCheckedMs - signalGraceMs);
+  let cursor = memory.changed?.cursor;
+  if (cursor === undefined) memory.changedCheckedMs = startedMs;
+  for (let page = 0; page < pagesMax || repaired > 0; page += 1) {
+    const listing = await engine.list({ updatedFromMs: fromMs }, { cursor, ...listed });
     repaired += await repairOf(core, listing.tasks);
     cursor = listing.cursor;
     if (cursor === undefined) break;
   }
-  memory.updatedFromMs = startedMs;
+  // The first check may be of millions of jobs, which the pages of all jobs reach in time.
+  memory.changed = cursor === undefined || isFirst ? undefined : { fromMs, cursor };
   return repaired;
 }
 
