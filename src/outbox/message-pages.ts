@@ -4,7 +4,8 @@ import type { OutboxFilter, OutboxLedger } from './outbox-ledger.ts';
 import type { OutboxMessage } from './outbox-message.ts';
 
 const pageSize = 100;
-const pageChars = 524_288;
+/** With 2 bytes per character, what a request reserves for a page. */
+const pageChars = 4_194_304;
 
 /** Page by page, oldest first; at most `countMax` messages. */
 export async function* messagePages(

@@ -1,5 +1,6 @@
 // Everything that failed and waits for a decision, grouped by cause.
 
+import { nextTurn } from '../../foundation/async/next-turn.ts';
 import { unlessAborted } from '../../foundation/async/when-aborted.ts';
 import { aborted } from '../../foundation/clock.ts';
 import { failureTitle } from '../../foundation/failure-cause.ts';
@@ -127,6 +128,8 @@ async function readAll(
   for (const source of filter.source === undefined ? failureSources : [filter.source]) {
     let looked = 0;
     for await (const page of failureKinds[source].read(platform, filter)) {
+      // SQLite reads without waiting: other requests are answered between two pages.
+      await nextTurn();
       if (signal.aborted) throw aborted(signal);
       for (const each of page) if (matches(each, filter)) items.add(each);
       looked += page.length;
