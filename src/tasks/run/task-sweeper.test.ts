@@ -1,6 +1,8 @@
 import { openMemory } from '../../engines/memory/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MillraceError } from '../../foundation/error.ts';
+import { rejectsWith } from '../../testing/assertions.ts';
 import { claimOne } from '../../testing/conformance/tasks/fixture.ts';
 import { fakeClock } from '../../testing/fake-clock.ts';
 import { createTasks } from '../create-tasks.ts';
@@ -42,14 +44,21 @@ test('jobs are counted once an hour, not with each sweep, and old jobs of all ty
   assert.deepEqual(await Promise.all(ids.map((id) => tasks.get(id))), [undefined, undefined]);
 });
 
-test('a lost signal is found although many newer jobs have changed', async () => {
+test('a lost signal is found although many newer jobs have changed, and the engine was away', async () => {
   const clock = fakeClock();
   const memory = openMemory({ clock }).tasks;
   const capabilities = { ...memory.capabilities, atomicSignals: false };
-  await using tasks = createTasks(
-    { ...memory, capabilities },
-    { types: [taskType('email-send')], clock },
-  );
+  let isAway = false;
+  const engine: TaskEngine = {
+    ...memory,
+    capabilities,
+    list(filter, page) {
+      const { updatedFromMs = 0 } = filter;
+      if (!isAway || updatedFromMs < clock.now() - hourMs) return memory.list(filter, page);
+      throw new MillraceError('TASKS_UNAVAILABLE', 'away');
+    },
+  };
+  await using tasks = createTasks(engine, { types: [taskType('email-send')], clock });
   const { sweep } = createTaskSweep(tasks);
   await tasks.enqueue({ type: 'email-send', payload: 0 });
   const { token } = await claimOne(tasks);
@@ -65,6 +74,12 @@ test('a lost signal is found although many newer jobs have changed', async () =>
   const { id, fence } = token;
   const change = { id, type: 'email-send', guard: { fence }, head, fields: {}, signals: [] };
   await memory.changeAndClaim([change], undefined, clock.now());
+  isAway = true;
+  for (let at = 0; at < 2; at += 1) {
+    await rejectsWith(sweep, 'TASKS_UNAVAILABLE');
+    await clock.advance(120_000);
+  }
+  isAway = false;
   const swept = [await sweep(), await sweep(), await sweep()];
   assert.deepEqual(
     swept.map(({ signals }) => signals),

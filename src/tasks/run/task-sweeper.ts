@@ -51,9 +51,11 @@ const wholePagesMax = Math.ceil((pagesMax * limits.batchMax) / limits.wholeJobsM
 interface SweepMemory {
   waitingCursor: string | undefined;
   signalCursor: string | undefined;
-  /** The jobs that changed since then are being checked, up to this cursor; undefined: none. */
-  changed: { readonly fromMs: number; readonly cursor: string } | undefined;
-  /** When the last check of changed jobs began. */
+  /** The check of changed jobs that the next sweep continues. */
+  changed:
+    | { readonly fromMs: number; readonly startedMs: number; readonly cursor: string }
+    | undefined;
+  /** When the last whole check of changed jobs began. */
   changedCheckedMs: number;
   reportedAtMs: number;
   /** Types that have jobs, including types that are not configured. */
@@ -196,18 +198,22 @@ async function repairSignals(
   }
   if (engine.capabilities.atomicSignals) return repaired;
   const isFirst = memory.changedCheckedMs === 0;
-  const fromMs =
-    memory.changed?.fromMs ?? Math.max(oldestMs, memory.changedCheckedMs - signalGraceMs);
-  let cursor = memory.changed?.cursor;
-  if (cursor === undefined) memory.changedCheckedMs = startedMs;
+  const check = memory.changed ?? {
+    fromMs: Math.max(oldestMs, memory.changedCheckedMs - signalGraceMs),
+    startedMs,
+    cursor: undefined,
+  };
+  let { cursor } = check;
   for (let page = 0; page < pagesMax || repaired > 0; page += 1) {
-    const listing = await engine.list({ updatedFromMs: fromMs }, { cursor, ...listed });
+    const listing = await engine.list({ updatedFromMs: check.fromMs }, { cursor, ...listed });
     repaired += await repairOf(core, listing.tasks);
     cursor = listing.cursor;
     if (cursor === undefined) break;
   }
   // The first check may be of millions of jobs, which the pages of all jobs reach in time.
-  memory.changed = cursor === undefined || isFirst ? undefined : { fromMs, cursor };
+  memory.changed = cursor === undefined || isFirst ? undefined : { ...check, cursor };
+  // Only now: a check that an outage has ended is repeated.
+  if (memory.changed === undefined) memory.changedCheckedMs = check.startedMs;
   return repaired;
 }
 
